@@ -1,0 +1,1 @@
+"""Implementations of the ports: processes, files, extractors, the clock."""

@@ -1,0 +1,1 @@
+"""Finding extractors, asking them in processes that can be killed, and merging what they answer."""

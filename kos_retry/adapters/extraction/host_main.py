@@ -1,0 +1,57 @@
+"""The shared host: a child process that loads extractor scripts and answers one request after another.
+
+Started as a plain script, without the core: one JSON object a line on standard input
+(`{"script": PATH, "request": {…}}`), one a line on standard output (`{"answer": {…}}` or `{"error": "…"}`).
+The core kills it when a script does not come back, and starts another.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from typing import Any
+
+_loaded: dict[str, Any] = {}
+
+
+def load(script: str) -> Any:
+    """Import the script at a path, once."""
+    if script not in _loaded:
+        name = "extractor_" + os.path.basename(os.path.dirname(script)).replace("-", "_")
+        spec = importlib.util.spec_from_file_location(name, script)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"cannot load {script}")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        _loaded[script] = module
+    return _loaded[script]
+
+
+def answer(line: str) -> dict[str, Any]:
+    """Run the extractor that one request line names."""
+    from kos_retry.sdk import Request
+
+    task = json.loads(line)
+    try:
+        return {"answer": load(task["script"]).extract(Request(task["request"])).as_json()}
+    except Exception as error:  # noqa: BLE001 - one extractor's fault is an answer, the host serves the others
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    # What a script prints must not be read as an answer.
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        out.write(json.dumps(answer(line)) + "\n")
+        out.flush()
+
+
+if __name__ == "__main__":
+    # Isolated mode (-I -S) knows no site-packages; the package lies three directories up.
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))))
+    sys.dont_write_bytecode = True
+    main()

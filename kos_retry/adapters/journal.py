@@ -1,0 +1,141 @@
+"""The journal of a session: append-only JSON Lines, one record a line, on disk before anything is done about it.
+
+Records: ``begin`` (a run starts), ``attempt`` (an envelope and what was decided), ``end`` (how the run ended). A
+session can hold several runs; the last ``begin`` starts the history that counts. A crash can tear the last
+line; readers skip what is not a record, and the next writer starts on a line of its own.
+"""
+
+from __future__ import annotations
+
+import os
+
+from kos_retry.adapters import state
+from kos_retry.errors import StateError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from kos_retry.engine.redact import Redactor
+    from kos_retry.model import Decision, FailureEnvelope
+    from kos_retry.outcome import Proposal, Result
+
+VERSION = 1
+
+
+class SessionJournal:
+    """Writes one session's records; the first fault is told once and ends the writing, not the run."""
+
+    def __init__(self, directory: str, session: str, redactor: Redactor, warn: Any, now: Any) -> None:
+        self._directory = directory
+        self._session = session
+        self._redactor = redactor
+        self._warn = warn
+        self._now = now
+        self._broken = False
+
+    def begin(self, proposal: Proposal) -> None:
+        """Record the start of a run; see the port."""
+        argv = [self._redactor.text(word) for word in proposal.argv]
+        self._append({"type": "begin", "argv": argv, "cwd": _cwd()})
+
+    def attempt(self, envelope: FailureEnvelope, decision: Decision) -> None:
+        """Record an attempt that did not pass; see the port."""
+        record = {"envelope": envelope.model_dump(mode="json"), "decision": decision.model_dump(mode="json")}
+        self._append({"type": "attempt", **self._redactor.value(record)})
+
+    def end(self, result: Result) -> None:
+        """Record the end of a run; see the port."""
+        stop = result.decision.stop_reason if result.decision and result.exit_code else None
+        record = {"type": "end", "status": result.status, "exit_code": result.exit_code, "attempts": result.attempts}
+        self._append({**record, "stop_reason": str(stop) if stop else None})
+
+    def envelope(self, envelope: FailureEnvelope, decision: Decision | None = None) -> None:
+        """Record an envelope that was handed in from outside, with what was decided after it, if anything was."""
+        record = {
+            "envelope": envelope.model_dump(mode="json"),
+            "decision": decision.model_dump(mode="json") if decision else None,
+        }
+        self._append({"type": "attempt", **self._redactor.value(record)})
+
+    def _append(self, record: dict[str, Any]) -> None:
+        if self._broken:
+            return
+        try:
+            append(self._directory, {"v": VERSION, "session": self._session, "time": self._now(), **record})
+        except (StateError, OSError) as error:
+            self._broken = True
+            text = (
+                str(error)
+                if isinstance(error, StateError)
+                else f"cannot write the journal in {self._directory}: {error.strerror}"
+            )
+            self._warn(f"{text}; going on without a journal")
+
+
+def append(directory: str, record: dict[str, Any]) -> None:
+    """Append one record to the journal in ``directory`` and see it on disk."""
+    from kos_retry.text.jsonline import json_line
+
+    state.make_private(directory)
+    line = json_line(record).encode("ascii") + b"\n"
+    fd = os.open(os.path.join(directory, state.JOURNAL), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        _lock(fd)
+        if _torn(fd):
+            line = b"\n" + line
+        os.write(fd, line)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def read(directory: str) -> Iterator[dict[str, Any]]:
+    """Yield the records of a journal in their order; what is not a record is skipped."""
+    import orjson
+
+    try:
+        with open(os.path.join(directory, state.JOURNAL), "rb") as journal:
+            for line in journal:
+                try:
+                    record = orjson.loads(line)
+                except orjson.JSONDecodeError:
+                    continue
+                if isinstance(record, dict) and isinstance(record.get("type"), str):
+                    yield record
+    except OSError as error:
+        raise StateError(f"cannot read the journal in {directory}: {error.strerror}") from error
+
+
+def last_run(records: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the records since the last ``begin``, that one included."""
+    run: list[dict[str, Any]] = []
+    for record in records:
+        if record["type"] == "begin":
+            run = []
+        run.append(record)
+    return run
+
+
+def _torn(fd: int) -> bool:
+    """Return whether the file ends in the middle of a line."""
+    size = os.fstat(fd).st_size
+    return size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+
+
+def _lock(fd: int) -> None:
+    import fcntl
+
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    except OSError:
+        # A file system without locks: appends of one write each still do not mix on one machine.
+        pass
+
+
+def _cwd() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""

@@ -1,0 +1,1 @@
+"""Starting processes, passing their output through, and seeing that they end."""

@@ -1,0 +1,119 @@
+"""Making the next attempt: the command, the environment, and the guidance delivered the way it was asked for."""
+
+from __future__ import annotations
+
+import os
+
+from kos_retry.adapters import state
+from kos_retry.errors import StateError
+from kos_retry.outcome import Proposal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from kos_retry.engine.redact import Redactor
+    from kos_retry.model import Decision, FailureEnvelope
+
+# How guidance can reach the next attempt.
+DELIVERIES = ("none", "stdin", "env", "file", "arg", "append")
+_OWN = "KOS_RETRY_"
+# Settings of ours that a nested run inherits on purpose.
+_INHERITED = "KOS_RETRY_OPT_"
+# One string in an environment or an argument vector may have 128 KiB on Linux; guidance stays far below.
+
+
+class CommandProposer:
+    """Proposes the same command again, told what was learned.
+
+    ``delivery`` is one of `DELIVERIES`. Placeholders in the command (`{guidance}`, `{guidance_file}`,
+    `{attempt}`, `{session}`) are filled in for the delivery ``arg`` alone, so that a command with braces in it
+    stays as it is otherwise.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        session: str,
+        directory: str,
+        delivery: str,
+        max_attempts: int,
+        redactor: Redactor,
+        warn: Any,
+    ) -> None:
+        self._argv = tuple(argv)
+        self._environment = {k: v for k, v in environment.items() if not k.startswith(_OWN) or k.startswith(_INHERITED)}
+        self._session = session
+        self._directory = directory
+        self._delivery = delivery
+        self._max_attempts = max_attempts
+        self._redactor = redactor
+        self._warn = warn
+
+    def can_differ(self) -> bool:
+        """Return whether guidance is delivered; see the port."""
+        return self._delivery != "none"
+
+    def propose(self, attempt: int, history: list[FailureEnvelope], decision: Decision | None) -> Proposal:
+        """Return the attempt with this number; see the port."""
+        environment = {**self._environment, f"{_OWN}ATTEMPT": str(attempt), f"{_OWN}SESSION": self._session}
+        environment[f"{_OWN}MAX_ATTEMPTS"] = str(self._max_attempts)
+        guidance = self._redactor.text(decision.guidance) if decision is not None else ""
+        if history:
+            self._leave_files(environment, history[-1], guidance)
+        stdin = None
+        argv = self._argv
+        if self._delivery == "arg":
+            argv = self._filled(attempt, guidance, environment)
+        elif guidance and self._delivery == "append":
+            argv = (*argv, guidance)
+        elif guidance and self._delivery == "env":
+            environment[f"{_OWN}GUIDANCE"] = guidance
+        elif guidance and self._delivery == "stdin":
+            stdin = guidance.encode("utf-8", "replace")
+        return Proposal(attempt, argv, environment, stdin, delivered=bool(guidance) and self.can_differ())
+
+    def _filled(self, attempt: int, guidance: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+        places = {
+            "{guidance}": guidance,
+            "{guidance_file}": environment.get(f"{_OWN}GUIDANCE_FILE", os.devnull),
+            "{attempt}": str(attempt),
+            "{session}": self._session,
+        }
+        return tuple(_fill(word, places) for word in self._argv)
+
+    def _leave_files(self, environment: dict[str, str], latest: FailureEnvelope, guidance: str) -> None:
+        """Write what the next attempt may read about the last one, and tell it where."""
+        failing = "".join(f"{' '.join(name.split())}\n" for name in latest.failing_constraints)
+        files = {
+            "PREVIOUS_ENVELOPE": ("previous_envelope.json", latest.model_dump_json()),
+            "FAILING_FILE": ("failing.txt", self._redactor.text(failing)),
+        }
+        if self.can_differ():
+            files["GUIDANCE_FILE"] = ("guidance.md", guidance)
+        try:
+            state.make_private(self._directory)
+            for variable, (name, content) in files.items():
+                path = os.path.join(self._directory, name)
+                state.write_private(path, content.encode("utf-8", "replace"))
+                environment[_OWN + variable] = path
+        except StateError as error:
+            self._warn(f"{error}; the next attempt is not told what happened")
+
+
+def _fill(word: str, places: Mapping[str, str]) -> str:
+    """Fill the placeholders of one word in a single pass, so that what is filled in is not filled again."""
+    out, at = [], 0
+    while at < len(word):
+        start = word.find("{", at)
+        found = next((p for p in places if start >= 0 and word.startswith(p, start)), None)
+        if start < 0:
+            out.append(word[at:])
+            break
+        out.append(word[at:start])
+        out.append(places[found] if found else "{")
+        at = start + (len(found) if found else 1)
+    return "".join(out)

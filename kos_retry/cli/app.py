@@ -1,0 +1,306 @@
+"""The Typer application: help, completion, and every command but the way of `run` to its command."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from kos_retry.cli.options import RUN_OPTIONS, Raw, read_values
+from kos_retry.errors import KosRetryError, UsageError
+
+app = typer.Typer(
+    name="kos-retry",
+    help="Retry what can pass, stop what cannot, and tell the next attempt what was learned.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help"]},
+)
+sessions_app = typer.Typer(help="What the journals hold.", no_args_is_help=True, rich_markup_mode=None)
+extractors_app = typer.Typer(
+    help="The plug-ins that read outputs and report files.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(sessions_app, name="sessions")
+app.add_typer(extractors_app, name="extractors")
+
+StateDir = Annotated[str | None, typer.Option("--state-dir", metavar="DIR", help="Where sessions are kept.")]
+MaskEnv = Annotated[
+    list[str] | None,
+    typer.Option("--mask-env", metavar="NAME", help="Treat a variable's value as a secret; repeatable."),
+]
+JsonLines = Annotated[bool, typer.Option("--jsonl", help="One JSON object a line in, one a line out.")]
+Format = Annotated[str, typer.Option("--format", metavar="FORMAT")]
+Source = Annotated[str, typer.Argument(metavar="[FILE]", help="A file, or - for standard input.")]
+_FORMATS = ("text", "json", "markdown")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from kos_retry import __version__
+
+        typer.echo(f"kos-retry {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Retry what can pass, stop what cannot, and tell the next attempt what was learned."""
+
+
+def run_command(**given: Any) -> None:
+    """Wrap a command: attempt, observe, decide, retry."""
+    from kos_retry import composition
+
+    command = given.pop("command") or []
+    raw: Raw = {field: value for field, value in given.items() if value not in (None, [])}
+    if not command:
+        raise UsageError("no command to run: kos-retry run [OPTIONS] -- COMMAND [ARG]...")
+    raise typer.Exit(composition.run(command, read_values(raw)).exit_code)
+
+
+def _run_signature() -> inspect.Signature:
+    """Return the signature that makes Typer's `run` of the option table."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = []
+    for option in RUN_OPTIONS:
+        names = [f"--{option.name}"] if option.read else [f"--{option.name}/--no-{option.name}"]
+        shown = option.shown or (str(option.default) if option.default != [] else False)
+        info = typer.Option(
+            *names,
+            metavar=option.metavar or None,
+            help=option.help,
+            show_default=shown if option.read else True,
+            rich_help_panel=option.section,
+        )
+        kind: Any = bool if option.read is None else list[str] if option.many else str
+        parameters.append(
+            inspect.Parameter(
+                option.field,
+                keyword,
+                default=True if option.read is None else None,
+                annotation=Annotated[kind | None, info],
+            )
+        )
+    argument = typer.Argument(
+        metavar="COMMAND [ARG]...", help="The command to wrap, and its arguments.", show_default=False
+    )
+    parameters.append(
+        inspect.Parameter("command", keyword, default=None, annotation=Annotated[list[str] | None, argument])
+    )
+    return inspect.Signature(parameters)
+
+
+run_command.__signature__ = _run_signature()  # type: ignore[attr-defined] # what inspect.signature() looks at
+run_command.__annotations__ = {name: p.annotation for name, p in _run_signature().parameters.items()}
+app.command("run", context_settings={"allow_interspersed_args": False})(run_command)
+
+
+@app.command()
+def observe(
+    exit_code: Annotated[
+        int | None,
+        typer.Option("--exit-code", metavar="N", help="The command's exit code; below zero a signal's number."),
+    ] = None,
+    signal: Annotated[
+        str | None, typer.Option("--signal", metavar="NAME", help="The signal that ended the command.")
+    ] = None,
+    log: Annotated[
+        str | None, typer.Option("--log", metavar="FILE", help="The command's output, - for standard input.")
+    ] = None,
+    category: Annotated[
+        str | None, typer.Option("--category", metavar="NAME", help="The category, where you know it better.")
+    ] = None,
+    attempt: Annotated[int, typer.Option("--attempt", metavar="N", help="The number of the attempt, from 1.")] = 1,
+    command: Annotated[str | None, typer.Option("--command", metavar="TEXT", help="The command line.")] = None,
+    failing_constraint: Annotated[
+        list[str] | None, typer.Option("--failing-constraint", metavar="NAME", help="What did not hold; repeatable.")
+    ] = None,
+    mask_env: MaskEnv = None,
+    jsonl: JsonLines = False,
+) -> None:
+    """Turn an outcome into a FailureEnvelope."""
+    from kos_retry.cli import observe as work
+    from kos_retry.cli.inputs import parse_model
+    from kos_retry.model import OutcomeRow
+
+    if jsonl:
+        work.observe_rows("-", mask_env or [])
+        return
+    given = {"exit_code": exit_code, "signal": signal, "category": category, "attempt": attempt, "command": command}
+    row = parse_model(OutcomeRow, {**given, "failing_constraints": failing_constraint or []}, "options")
+    work.observe(row, log, mask_env or [])
+
+
+@app.command("next")
+def next_command(
+    source: Source = "-",
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="Add to this session, and decide over all of it.")
+    ] = None,
+    state_dir: StateDir = None,
+    max_attempts: Annotated[int | None, typer.Option("--max-attempts", metavar="N", help="Attempts in all.")] = None,
+    max_stagnant_attempts: Annotated[int | None, typer.Option("--max-stagnant-attempts", metavar="N")] = None,
+    zero_delta_fail_fast: Annotated[
+        bool | None, typer.Option("--zero-delta-fail-fast/--no-zero-delta-fail-fast")
+    ] = None,
+    max_identical_signatures: Annotated[int | None, typer.Option("--max-identical-signatures", metavar="N")] = None,
+    max_prompt_bytes: Annotated[
+        str | None, typer.Option("--max-prompt-bytes", metavar="SIZE", help="Bound of the guidance in bytes.")
+    ] = None,
+    max_prompt_tokens: Annotated[
+        int | None, typer.Option("--max-prompt-tokens", metavar="N", help="Bound of the guidance in tokens.")
+    ] = None,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit with 0 continue, 10 pivot, 20 escalate, 30 halt.")
+    ] = False,
+    jsonl: JsonLines = False,
+    form: Format = "json",
+) -> None:
+    """Decide what to do next from a history of envelopes."""
+    from kos_retry.cli import next as work
+    from kos_retry.text.durations import parse_size
+
+    given: dict[str, Any] = {
+        "max_attempts": max_attempts,
+        "max_stagnant_attempts": max_stagnant_attempts,
+        "zero_delta_fail_fast": zero_delta_fail_fast,
+        "max_identical_signatures": max_identical_signatures,
+        "max_prompt_bytes": _read("max-prompt-bytes", parse_size, max_prompt_bytes),
+        "max_prompt_tokens": max_prompt_tokens,
+    }
+    overrides = {name: value for name, value in given.items() if value is not None}
+    if jsonl:
+        work.decide_rows(source, overrides)
+        return
+    text = _chosen(form, ("json", "text")) == "text"
+    raise typer.Exit(
+        work.decide_next(source, overrides, session=session, state_dir=state_dir, exit_code=exit_code, text=text)
+    )
+
+
+@app.command()
+def diff(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="An envelope: a file, or -.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The envelope after it.")],
+    form: Format = "text",
+) -> None:
+    """Show what changed between two envelopes."""
+    from kos_retry.cli import diff as work
+
+    work.diff(old, new, _chosen(form, ("text", "json")))
+
+
+@app.command()
+def explain(
+    source: Source = "-",
+    exit_code: Annotated[int, typer.Option("--exit-code", metavar="N", help="The exit code behind a log.")] = 1,
+    form: Format = "text",
+) -> None:
+    """Explain a signature: the lines it is made of, and what was masked in them."""
+    from kos_retry.cli import explain as work
+
+    work.explain(source, exit_code, _chosen(form, ("text", "json")))
+
+
+@app.command()
+def report(
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="The session; the latest without it.")
+    ] = None,
+    state_dir: StateDir = None,
+    form: Format = "text",
+) -> None:
+    """Report how a session went."""
+    from kos_retry.cli import sessions as work
+
+    work.report(session, state_dir, _chosen(form, _FORMATS))
+
+
+@app.command()
+def schema(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A wire type; all names without it.")] = None,
+) -> None:
+    """Print the JSON Schema of a wire type."""
+    from kos_retry.cli import schema as work
+
+    work.schema(name)
+
+
+@sessions_app.command("list")
+def sessions_list(state_dir: StateDir = None, form: Format = "text") -> None:
+    """List the sessions, the oldest first."""
+    from kos_retry.cli import sessions as work
+
+    work.list_sessions(state_dir, _chosen(form, ("text", "json")))
+
+
+@sessions_app.command("show")
+def sessions_show(
+    session: Annotated[str, typer.Argument(metavar="ID")], state_dir: StateDir = None, form: Format = "text"
+) -> None:
+    """Show one session's last run."""
+    from kos_retry.cli import sessions as work
+
+    work.show_session(session, state_dir, _chosen(form, _FORMATS))
+
+
+@extractors_app.command("list")
+def extractors_list(form: Format = "text") -> None:
+    """List the extractors."""
+    from kos_retry.cli import extractors as work
+
+    work.list_extractors(_chosen(form, ("text", "json")))
+
+
+@extractors_app.command("run")
+def extractors_run(
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    log: Annotated[
+        str | None, typer.Option("--log", metavar="FILE", help="The output to read, - for standard input.")
+    ] = None,
+    report_file: Annotated[
+        list[str] | None, typer.Option("--report-file", metavar="FILE", help="A report file to read; repeatable.")
+    ] = None,
+    exit_code: Annotated[int, typer.Option("--exit-code", metavar="N")] = 1,
+) -> None:
+    """Run one extractor and print its findings."""
+    from kos_retry.cli import extractors as work
+
+    work.run_extractor(name, log, report_file or [], exit_code)
+
+
+def _chosen(form: str, known: tuple[str, ...]) -> str:
+    if form not in known:
+        raise typer.BadParameter(f"'{form}' is not one of {', '.join(known)}", param_hint="--format")
+    return form
+
+
+def _read(name: str, read: Any, text: str | None) -> Any:
+    try:
+        return None if text is None else read(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=f"--{name}") from error
+
+
+def main() -> None:
+    """Run the application; an expected fault is one line on standard error, a bug says how to report it."""
+    try:
+        app()
+    except KosRetryError as error:
+        sys.stderr.write(f"kos-retry: {error}\n")
+        raise SystemExit(error.exit_status) from None
+    except Exception as error:
+        if "KOS_RETRY_DEBUG" in os.environ:
+            raise
+        sys.stderr.write(
+            f"kos-retry: internal error: {type(error).__name__}: {error}; please report it, KOS_RETRY_DEBUG=1 shows where\n"
+        )
+        raise SystemExit(125) from None

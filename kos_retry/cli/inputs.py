@@ -1,0 +1,136 @@
+"""Reading what callers hand in: files, standard input, JSON in all its forms, with errors that name the place."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from kos_retry.errors import InputError
+from kos_retry.limits import MAX_INPUT_BYTES
+from kos_retry.text.durations import format_size
+
+Model = TypeVar("Model", bound=BaseModel)
+_STDIN = "-"
+
+
+def read_bytes(source: str) -> bytes:
+    """Return the content of a file, or of standard input for ``-``.
+
+    Raises InputError that names the file and what is wrong with it; larger than the limit is wrong.
+    """
+    name = "standard input" if source == _STDIN else source
+    try:
+        if source == _STDIN:
+            data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
+        else:
+            with Path(source).open("rb") as file:
+                data = file.read(MAX_INPUT_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{name}: {error.strerror}") from error
+    if len(data) > MAX_INPUT_BYTES:
+        raise InputError(f"{name}: larger than {format_size(MAX_INPUT_BYTES)}")
+    return data
+
+
+def read_log(source: str) -> tuple[bytes, int]:
+    """Return a log's content, and the number of bytes left out of the middle of one that is too large."""
+    if source == _STDIN:
+        return _head_and_tail(sys.stdin.buffer.read())
+    try:
+        size = os.stat(source).st_size
+        with Path(source).open("rb") as file:
+            if size <= MAX_INPUT_BYTES:
+                return file.read(), 0
+            head = file.read(MAX_INPUT_BYTES // 2)
+            file.seek(size - MAX_INPUT_BYTES // 2)
+            return head + b"\n" + file.read(), size - MAX_INPUT_BYTES
+    except OSError as error:
+        raise InputError(f"{source}: {error.strerror}") from error
+
+
+def _head_and_tail(data: bytes) -> tuple[bytes, int]:
+    if len(data) <= MAX_INPUT_BYTES:
+        return data, 0
+    half = MAX_INPUT_BYTES // 2
+    return data[:half] + b"\n" + data[-half:], len(data) - MAX_INPUT_BYTES
+
+
+def lines(source: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of standard input or a file with their numbers; blank ones are left out.
+
+    A line that is larger than the limit is yielded cut, so that it fails to parse; the next one is read as
+    usual.
+    """
+    try:
+        stream = sys.stdin.buffer if source == _STDIN else Path(source).open("rb")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise InputError(f"{source}: {error.strerror}") from error
+    try:
+        number = 0
+        while line := stream.readline(MAX_INPUT_BYTES):
+            number += 1
+            while not line.endswith(b"\n") and (rest := stream.readline(MAX_INPUT_BYTES)):
+                line = line[:MAX_INPUT_BYTES] + (b"\n" if rest.endswith(b"\n") else b"")
+            if line.strip():
+                yield number, line
+    except OSError as error:
+        raise InputError(f"{source}: {error.strerror}") from error
+    finally:
+        if source != _STDIN:
+            stream.close()
+
+
+def parse_json(data: bytes, where: str) -> Any:
+    """Return the JSON value in ``data``; raises InputError that names the position of the first fault."""
+    text = data.decode("utf-8", "replace")
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        value, fault = _lenient(text)
+        if fault is None:
+            return value
+        raise InputError(f"{where}: not JSON: {error.msg} (line {error.lineno}, column {error.colno})") from error
+
+
+def _lenient(text: str) -> tuple[Any, str | None]:
+    """Read JSON that only the strict reader refuses: lone surrogates and numbers beyond 64 bits."""
+    try:
+        return json.loads(text, parse_constant=lambda name: name), None
+    except (ValueError, RecursionError) as error:
+        return None, str(error)
+
+
+def parse_model(kind: type[Model], value: Any, where: str) -> Model:
+    """Return ``value`` as a wire type; raises InputError that names the field and what it should have been."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        raise InputError(f"{where}: {_first_fault(error)}") from error
+    except RecursionError as error:
+        raise InputError(f"{where}: nested too deeply") from error
+
+
+def _first_fault(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    field = _path(first["loc"])
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    if first["type"] == "extra_forbidden":
+        return f"unknown field '{field}'{more}"
+    given = repr(first["input"])
+    shown = "" if first["type"] == "missing" else f", not {given[:60] + '…' if len(given) > 60 else given}"
+    return f"{field + ': ' if field else ''}{first['msg'][:1].lower()}{first['msg'][1:]}{shown}{more}"
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    """Return ``history[2].category`` for a location in nested data."""
+    out = ""
+    for part in location:
+        out += f"[{part}]" if isinstance(part, int) else f".{part}" if out else str(part)
+    return out

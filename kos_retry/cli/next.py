@@ -1,0 +1,162 @@
+"""`kos-retry next`: a history of envelopes in, a decision with guidance out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kos_retry.adapters import journal, state
+from kos_retry.adapters.clock import timestamp
+from kos_retry.adapters.completion import complete
+from kos_retry.adapters.extraction.extract import Extraction
+from kos_retry.cli.inputs import lines, parse_json, parse_model, read_bytes
+from kos_retry.cli.output import write_json, write_text
+from kos_retry.engine.backoff import Schedule
+from kos_retry.engine.decide import decide
+from kos_retry.engine.redact import Redactor, secret_values
+from kos_retry.errors import InputError
+from kos_retry.model import Decision, FailureEnvelope, Policy, Recommendation
+from kos_retry.report.session import from_records
+
+# What `--exit-code` turns a recommendation into.
+EXIT_CODES = {
+    Recommendation.CONTINUE: 0,
+    Recommendation.PIVOT: 10,
+    Recommendation.ESCALATE: 20,
+    Recommendation.HALT: 30,
+}
+_FAULT = 2
+
+
+class Question(NamedTuple):
+    """What is asked: a history, the policy that came with it, and the caller's id."""
+
+    history: tuple[FailureEnvelope, ...]
+    policy: dict[str, Any]
+    id: Any = None
+
+
+def decide_next(
+    source: str, overrides: dict[str, Any], *, session: str | None, state_dir: str | None, exit_code: bool, text: bool
+) -> int:
+    """Write the decision over one history and return the exit status."""
+    question = read_question(read_bytes(source), "standard input" if source == "-" else source)
+    redactor = Redactor(secret_values(os.environ))
+    policy = parse_model(Policy, {**question.policy, **overrides}, "policy")
+    with Extraction(redactor) as extraction:
+        envelopes = complete(question.history, extraction)
+    decision = (
+        _in_session(envelopes, policy, session, state_dir, redactor)
+        if session
+        else decide(envelopes, policy, schedule=Schedule())
+    )
+    if not (envelopes or session):
+        raise InputError(f"{source if source != '-' else 'standard input'}: no envelope in it")
+    if text:
+        write_text(as_text(decision))
+    else:
+        write_json(decision)
+    return EXIT_CODES[decision.recommendation] if exit_code else 0
+
+
+def decide_rows(source: str, overrides: dict[str, Any]) -> None:
+    """Write one line `{"id", "decision"}` for every line of ``source``; a bad one gives `{"id", "error"}`."""
+    redactor = Redactor(secret_values(os.environ))
+    with Extraction(redactor) as extraction:
+        for number, line in lines(source):
+            write_json(_answer(number, line, overrides, extraction))
+
+
+def read_question(data: bytes, where: str) -> Question:
+    """Return the question in any of the accepted forms.
+
+    One envelope, an array of them, JSON Lines of them, or ``{"history": […], "policy": {…}}``.
+    """
+    if not data.strip():
+        return Question((), {})
+    try:
+        return _question(parse_json(data, where), where)
+    except InputError:
+        rows = [(n, row) for n, row in enumerate(data.splitlines(), 1) if row.strip()]
+        # One line that is not JSON is a fault in that line; several may be JSON Lines.
+        if len(rows) < 2 or not rows[0][1].rstrip().endswith(b"}"):
+            raise
+    values = [(n, parse_json(row, f"{where}, line {n}")) for n, row in rows]
+    return Question(tuple(_envelope(v, f"{where}, line {n}", i) for i, (n, v) in enumerate(values, 1)), {})
+
+
+def _question(value: Any, where: str) -> Question:
+    if isinstance(value, dict) and "history" in value:
+        history = value["history"]
+        policy = value.get("policy") or {}
+        if not isinstance(history, list):
+            raise InputError(f"{where}: history: should be an array of envelopes")
+        if not isinstance(policy, dict):
+            raise InputError(f"{where}: policy: should be an object")
+        return Question(_envelopes(history, f"{where}: history"), policy, value.get("id"))
+    if isinstance(value, list):
+        return Question(_envelopes(value, where), {})
+    return Question((_envelope(value, where, 1),), {})
+
+
+def _envelopes(values: Sequence[Any], where: str) -> tuple[FailureEnvelope, ...]:
+    return tuple(_envelope(v, f"{where}[{i}]", i + 1) for i, v in enumerate(values))
+
+
+def _envelope(value: Any, where: str, attempt: int) -> FailureEnvelope:
+    """Return one envelope; `observe --jsonl` wraps them in rows, and those are accepted as they come."""
+    if isinstance(value, dict) and isinstance(value.get("envelope"), dict):
+        value = value["envelope"]
+    if isinstance(value, dict) and not ({"attempt", "Attempt"} & set(value)):
+        value = {**value, "attempt": attempt}
+    return parse_model(FailureEnvelope, value, where)
+
+
+def _in_session(
+    envelopes: Sequence[FailureEnvelope], policy: Policy, session: str, state_dir: str | None, redactor: Redactor
+) -> Decision:
+    """Append to a session, decide over the whole of its last run, and record what was decided."""
+    directory = state.session_directory(state.state_directory(state_dir, os.environ), state.check_session_id(session))
+    known = os.path.exists(os.path.join(directory, state.JOURNAL))
+    before = from_records(session, journal.last_run(journal.read(directory))).entries if known else ()
+    history = [entry.envelope for entry in before]
+    if not history and not envelopes:
+        raise InputError(f"session '{session}' has no envelope, and none was handed in")
+    for envelope in envelopes:
+        after = history[-1].attempt if history else 0
+        history.append(envelope if envelope.attempt > after else envelope.model_copy(update={"attempt": after + 1}))
+    decision = decide(history, policy, schedule=Schedule())
+    if envelopes:
+        history[-1] = history[-1].model_copy(update={"emitted_recommendation": decision.recommendation})
+    records = journal.SessionJournal(
+        directory, session, redactor, lambda text: sys.stderr.write(f"kos-retry: {text}\n"), timestamp
+    )
+    new = history[len(before) :]
+    for envelope in new:
+        records.envelope(envelope, decision if envelope is new[-1] else None)
+    return decision
+
+
+def _answer(number: int, line: bytes, overrides: dict[str, Any], extraction: Extraction) -> dict[str, Any]:
+    where, row_id = f"line {number}", None
+    try:
+        value = parse_json(line, where)
+        if isinstance(value, dict):
+            row_id = value.get("id")
+        question = _question(value, where)
+        policy = parse_model(Policy, {**question.policy, **overrides}, f"{where}: policy")
+        decision = decide(complete(question.history, extraction), policy, schedule=Schedule())
+        return {"id": row_id, "decision": decision.model_dump(mode="json")}
+    except InputError as error:
+        sys.stderr.write(f"kos-retry: {error}\n")
+        return {"id": row_id if isinstance(row_id, (str, int, type(None))) else None, "error": str(error)}
+
+
+def as_text(decision: Decision) -> str:
+    """Return a decision for people: what to do, why, and the guidance."""
+    lines = [f"{decision.recommendation}" + (f" ({decision.stop_reason})" if decision.stop_reason else "")]
+    lines += [f"  {reason.rule}: {reason.evidence}" for reason in decision.reasons]
+    lines += [f"  fix: {decision.fix}"] if decision.fix else []
+    return "\n".join(lines) + "\n" + (f"\n{decision.guidance}" if decision.guidance else "")

@@ -1,0 +1,103 @@
+"""`kos-retry observe`: turn one outcome, or a stream of them, into envelopes."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from typing import Any
+
+from kos_retry.adapters.extraction.extract import Extraction
+from kos_retry.adapters.observation import Facts, conclude
+from kos_retry.cli.inputs import lines, parse_json, parse_model, read_log
+from kos_retry.cli.output import write_json
+from kos_retry.engine.redact import Redactor, secret_values
+from kos_retry.errors import InputError
+from kos_retry.model import FailureEnvelope, OutcomeRow
+from kos_retry.text.escapes import decode
+
+_SIGNAL_BASE = 128
+_GENERAL_FAILURE = 1
+
+
+def observe(row: OutcomeRow, log: str | None, mask_env: list[str]) -> None:
+    """Write the envelope of one outcome; its output is read from ``log`` (``-`` for standard input)."""
+    omitted = 0
+    if log is not None:
+        data, omitted = read_log(log)
+        row = row.model_copy(update={"output": decode(data)})
+    if row.exit_code is None and row.signal is None and row.category is None:
+        raise InputError("say how the command ended: --exit-code, --signal or --category is missing")
+    redactor = Redactor(secret_values(os.environ, mask_env))
+    with Extraction(redactor) as extraction:
+        write_json(envelope_of(row, redactor, extraction, omitted))
+
+
+def observe_rows(source: str, mask_env: list[str]) -> None:
+    """Write one line `{"id", "envelope"}` for every line of ``source``; a bad one gives `{"id", "error"}`."""
+    redactor = Redactor(secret_values(os.environ, mask_env))
+    with Extraction(redactor) as extraction:
+        for number, line in lines(source):
+            write_json(_answer(number, line, redactor, extraction))
+
+
+def envelope_of(row: OutcomeRow, redactor: Redactor, extraction: Extraction, omitted_bytes: int = 0) -> FailureEnvelope:
+    """Return the envelope of a row."""
+    streams = {"output": row.output, "stdout": row.stdout, "stderr": row.stderr}
+    exit_code, signal = ending(row)
+    facts = Facts(
+        attempt=row.attempt,
+        exit_code=exit_code,
+        signal=signal,
+        timed_out=row.timed_out,
+        argv=_argv(row.command),
+        workspace=row.cwd or "",
+        reports=row.reports,
+        constraints=row.failing_constraints,
+        actions=row.executed_actions,
+        category=row.category,
+        duration_seconds=row.duration_seconds,
+        omitted_bytes=omitted_bytes,
+    )
+    return conclude(facts, {k: redactor.text(v) for k, v in streams.items() if v is not None}, redactor, extraction)
+
+
+def ending(row: OutcomeRow) -> tuple[int, str | None]:
+    """Return exit code and signal name; a negative code is a signal's number, as Python's subprocess has it."""
+    from signal import Signals
+
+    names = {s.name: s.value for s in Signals} | {s.name.removeprefix("SIG"): s.value for s in Signals}
+    if row.signal is not None:
+        number = names.get(row.signal.upper()) or (
+            int(row.signal) if row.signal.isascii() and row.signal.isdigit() else 0
+        )
+        if number not in names.values():
+            raise InputError(f"signal: '{row.signal}' is not the name or number of a signal")
+        return _SIGNAL_BASE + number, Signals(number).name
+    if row.exit_code is None:
+        return (0 if row.category == "success" else _GENERAL_FAILURE), None
+    if row.exit_code < 0 and -row.exit_code in names.values():
+        return _SIGNAL_BASE - row.exit_code, Signals(-row.exit_code).name
+    return row.exit_code, None
+
+
+def _argv(command: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    if not isinstance(command, str):
+        return command or ()
+    try:
+        return tuple(shlex.split(command))
+    except ValueError:
+        return tuple(command.split())
+
+
+def _answer(number: int, line: bytes, redactor: Redactor, extraction: Extraction) -> dict[str, Any]:
+    where, row_id = f"line {number}", None
+    try:
+        value = parse_json(line, where)
+        if isinstance(value, dict):
+            row_id = value.get("id")
+        row = parse_model(OutcomeRow, value, where)
+        return {"id": row.id, "envelope": envelope_of(row, redactor, extraction).model_dump(mode="json")}
+    except InputError as error:
+        sys.stderr.write(f"kos-retry: {error}\n")
+        return {"id": row_id if isinstance(row_id, (str, int, type(None))) else None, "error": str(error)}

@@ -1,0 +1,83 @@
+"""Actions compared by what they did: canonical form, fingerprint, and the digest of an approach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+import xxhash
+
+from kos_retry.limits import MAX_ACTION_INPUT_BYTES
+from kos_retry.model import Action
+from kos_retry.text.bounds import cut_bytes
+
+# What changes from call to call without changing what is done: ids, clocks and prose.
+_INCIDENTAL = frozenset({"call_id", "description", "request_id", "thought", "timestamp", "tool_use_id", "ts"})
+
+
+def fingerprint(action: Action) -> str:
+    """Return what identifies an action: its name and input, keys sorted deeply, list order kept.
+
+    The outcome is not part of it: a failed call that is tried again is the same action.
+    """
+    return xxhash.xxh3_64_hexdigest(_canonical(action))
+
+
+def approach(actions: Sequence[Action]) -> str | None:
+    """Return the digest of all actions in their order, or None where there were none."""
+    if not actions:
+        return None
+    return xxhash.xxh3_128_hexdigest(b"\n".join(_canonical(a) for a in actions))
+
+
+def label(action: Action, limit: int = 120) -> str:
+    """Return an action on one line for people, at most ``limit`` bytes."""
+    if action.input is None:
+        return cut_bytes(action.name, limit)
+    return cut_bytes(f"{action.name} {orjson.dumps(action.input, option=orjson.OPT_SORT_KEYS).decode()}", limit)
+
+
+def longest_repeat(actions: Sequence[Action]) -> tuple[int, Action | None]:
+    """Return how often in a row one action was repeated at most, with the same result, and that action."""
+    best, best_action, run, before = 0, None, 0, None
+    for action in actions:
+        mark = (fingerprint(action), orjson.dumps(action.result, option=orjson.OPT_SORT_KEYS))
+        run = run + 1 if mark == before else 1
+        before = mark
+        if run > best:
+            best, best_action = run, action
+    return best, best_action
+
+
+def counted(actions: Iterable[Action]) -> dict[str, tuple[int, Action]]:
+    """Return each distinct action with how often it occurs, by fingerprint, in order of appearance."""
+    counts: dict[str, tuple[int, Action]] = {}
+    for action in actions:
+        mark = fingerprint(action)
+        counts[mark] = (counts[mark][0] + 1 if mark in counts else 1, action)
+    return counts
+
+
+def _canonical(action: Action) -> bytes:
+    """Return name and input as canonical JSON, cut to a bound with the digest of the rest."""
+    raw = orjson.dumps([action.name, _without_incidentals(_parsed(action.input))], option=orjson.OPT_SORT_KEYS)
+    if len(raw) <= MAX_ACTION_INPUT_BYTES:
+        return raw
+    return raw[:MAX_ACTION_INPUT_BYTES] + xxhash.xxh3_128_digest(raw)
+
+
+def _parsed(value: Any) -> Any:
+    """Return the JSON in a string that holds an object: some callers send arguments encoded twice."""
+    if isinstance(value, str) and value[:1] == "{":
+        try:
+            return orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return value
+    return value
+
+
+def _without_incidentals(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {k: v for k, v in value.items() if k not in _INCIDENTAL}

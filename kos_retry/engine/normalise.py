@@ -1,0 +1,100 @@
+"""Normalising text: levelling presentation, keeping what is meaning, masking what is circumstance.
+
+A pure function of the text, linear in its length, idempotent: what a mask leaves behind no class matches.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import NamedTuple
+
+from kos_retry.engine.tokens import TOKEN_CLASSES, TokenClass
+from kos_retry.limits import MAX_LINE_CHARS
+from kos_retry.text.escapes import plain_line
+
+_QUOTES = str.maketrans(
+    {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "`": "'", "\u00a0": " ", "\u2026": "..."}
+)
+# Rules drawn across the width of a terminal; ten levels what a width changes.
+_RULE = re.compile(r"([=_*~#─━═-])\1{3,}")
+_SPACE = re.compile(r"\s+")
+_CLASSES = {f"c{i}": token_class for i, token_class in enumerate(TOKEN_CLASSES)}
+_TOKENS = re.compile("|".join(f"(?P<{group}>{c.pattern})" for group, c in _CLASSES.items()))
+# The lines of one failure are few, and many envelopes hold the same ones.
+_CACHE_LINES = 4096
+_MAX_PASSES = 8
+
+
+class Token(NamedTuple):
+    """One token that a class took: its place in the levelled line, and what stands there now."""
+
+    token_class: str
+    start: int
+    end: int
+    text: str
+    mask: str | None
+
+
+class Normalised(NamedTuple):
+    """A normalised line, the levelled line it was made from, and every token on the way."""
+
+    text: str
+    levelled: str
+    tokens: tuple[Token, ...]
+
+
+def level(line: str) -> str:
+    """Return a line without its presentation: escapes, width, quote and Unicode form, blanks."""
+    text = plain_line(line)[:MAX_LINE_CHARS]
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text).translate(_QUOTES)
+    elif "`" in text:
+        text = text.replace("`", "'")
+    return _SPACE.sub(" ", _RULE.sub(r"\1\1\1\1", text)).strip()
+
+
+@lru_cache(maxsize=_CACHE_LINES)
+def normalise_line(line: str) -> str:
+    """Return one line with its volatile tokens masked."""
+    return explain_line(line).text
+
+
+def normalise(text: str) -> str:
+    """Return ``text`` with every line normalised and blank lines dropped."""
+    lines = (normalise_line(line) for line in text.splitlines())
+    return "\n".join(line for line in lines if line)
+
+
+def explain_line(line: str) -> Normalised:
+    """Normalise one line and say what every class did to it."""
+    levelled = level(line)
+    text, tokens = _mask(levelled)
+    # A mask can bring two tokens together that make a new one; the fixed point is reached at once in
+    # nearly every line, and the bound keeps the rest linear.
+    for _ in range(_MAX_PASSES):
+        again = _mask(level(text))[0]
+        if again == text:
+            break
+        text = again
+    return Normalised(text, levelled, tuple(tokens))
+
+
+def _mask(line: str) -> tuple[str, list[Token]]:
+    out, tokens, at = [], [], 0
+    for match in _TOKENS.finditer(line):
+        token_class = _CLASSES[match.lastgroup or ""]
+        new = _replacement(token_class, match[0])
+        tokens.append(Token(token_class.name, match.start(), match.end(), match[0], new))
+        out += [line[at : match.start()], match[0] if new is None else new]
+        at = match.end()
+    out.append(line[at:])
+    return "".join(out), tokens
+
+
+def _replacement(token_class: TokenClass, text: str) -> str | None:
+    if token_class.mask is None or isinstance(token_class.mask, str):
+        return token_class.mask
+    new = token_class.mask(text)
+    return None if new == text else new

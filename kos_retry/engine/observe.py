@@ -1,0 +1,179 @@
+"""Making an envelope of an outcome: what failed, in which words, for what cause."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from kos_retry.engine import classify, sign
+from kos_retry.engine.evidence import EvidenceLine, choose_lines
+from kos_retry.limits import MAX_EVIDENCE_LINES
+from kos_retry.model import (
+    Action,
+    Category,
+    Cause,
+    CauseKind,
+    DiagnosticArtifact,
+    FailureEnvelope,
+    Finding,
+    Omitted,
+    Usage,
+)
+from kos_retry.model.finding import Confidence, FindingKind
+from kos_retry.text.durations import format_duration
+from kos_retry.text.escapes import plain_line
+
+_TRUST = {Confidence.EXACT: 0, Confidence.LIKELY: 1, Confidence.GUESS: 2}
+_NAMED = (FindingKind.TEST, FindingKind.POLICY, FindingKind.DIAGNOSTIC)
+
+
+class Evidence(NamedTuple):
+    """What is known of one attempt, redacted, before anything is concluded from it.
+
+    ``outputs`` are the texts that evidence is chosen from, the most telling last; ``argv`` the command; ``limit_seconds`` the time
+    limit that ended it, if one did; ``constraints`` those that the caller names.
+    """
+
+    attempt: int
+    exit_code: int
+    outputs: tuple[str, ...] = ()
+    signal: str | None = None
+    timed_out: bool = False
+    limit_seconds: float | None = None
+    cancelled: bool = False
+    argv: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    actions: tuple[Action, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    artifacts: tuple[DiagnosticArtifact, ...] = ()
+    failed_extractors: dict[str, str] = {}
+    category: Category | None = None
+    cause: Cause | None = None
+    usage: Usage | None = None
+    duration_seconds: float | None = None
+    timestamp: datetime | None = None
+    omitted_bytes: int = 0
+
+
+def observe(evidence: Evidence) -> FailureEnvelope:
+    """Return the signed envelope of one attempt."""
+    trusted = trusted_findings(evidence.findings)
+    lines = () if evidence.exit_code == 0 and not evidence.constraints else choose_lines(*evidence.outputs)
+    category = evidence.category or classify.category(
+        exit_code=evidence.exit_code,
+        signal=evidence.signal,
+        timed_out=evidence.timed_out,
+        cancelled=evidence.cancelled,
+        constraints=evidence.constraints,
+        findings=trusted,
+    )
+    if category is Category.SUCCESS:
+        trusted, lines = (), ()
+    return sign.signed(
+        FailureEnvelope(
+            attempt=evidence.attempt,
+            exit_code=evidence.exit_code,
+            signal=evidence.signal,
+            error_message=_message(evidence, category, trusted, lines),
+            category=category,
+            cause=_cause(evidence, category, trusted, lines),
+            failing_constraints=evidence.constraints + constraint_names(trusted),
+            executed_actions=evidence.actions,
+            diagnostic_artifacts=evidence.artifacts,
+            extractors=evidence.failed_extractors,
+            usage=evidence.usage,
+            duration_seconds=evidence.duration_seconds,
+            timestamp=evidence.timestamp,
+            omitted=Omitted(output_bytes=evidence.omitted_bytes),
+        )
+    )
+
+
+def trusted_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return the findings that rest on more than a guess, in a stable order."""
+    sure = [f for f in findings if f.confidence is not Confidence.GUESS]
+    return tuple(sorted(sure, key=lambda f: (_TRUST[f.confidence], f.test_id or "", f.error_type or "", f.message)))
+
+
+def constraint_names(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Return the names of what had to hold and did not, sorted, without repetition."""
+    names = {f.test_id or f.code for f in findings if f.kind in _NAMED}
+    return tuple(sorted(name for name in names if name))
+
+
+def _message(
+    evidence: Evidence, category: Category, findings: tuple[Finding, ...], lines: tuple[EvidenceLine, ...]
+) -> str:
+    if category is Category.SUCCESS:
+        return ""
+    if category is Category.TIMEOUT:
+        limit = f" after {format_duration(evidence.limit_seconds)}" if evidence.limit_seconds is not None else ""
+        return f"timed out{limit}"
+    told = list(dict.fromkeys(text for f in findings if (text := describe(f))))[:MAX_EVIDENCE_LINES]
+    if told:
+        return "\n".join(told)
+    return "\n".join(plain_line(line.text).strip() for line in lines)
+
+
+def describe(finding: Finding) -> str:
+    """Return the first line of what a finding says, with its type in front."""
+    first = next((line.strip() for line in finding.message.splitlines() if line.strip()), "")
+    kind = finding.error_type or finding.code or ""
+    return first if not kind or first.startswith(kind) else f"{kind}: {first}".rstrip(": ")
+
+
+def _cause(
+    evidence: Evidence, category: Category, findings: tuple[Finding, ...], lines: tuple[EvidenceLine, ...]
+) -> Cause | None:
+    if evidence.cause is not None or category in (Category.SUCCESS, Category.CONTEXT_CANCELLED, Category.TIMEOUT):
+        return evidence.cause
+    found = classify.cause(
+        exit_code=evidence.exit_code,
+        signal=evidence.signal,
+        command=evidence.argv[0].rpartition("/")[2] if evidence.argv else "",
+        lines=[line.text for line in lines],
+        findings=findings,
+    )
+    if found is None and evidence.signal == "SIGKILL":
+        return Cause(
+            kind=CauseKind.RESOURCE,
+            rule="signal-kill",
+            evidence="ended by SIGKILL, which nobody here sent",
+            fix="look for the out-of-memory killer in the system's log",
+        )
+    return found
+
+
+def completed(envelope: FailureEnvelope, findings: Sequence[Finding] = ()) -> FailureEnvelope:
+    """Return an envelope that a caller wrote by hand with what is missing computed.
+
+    The category comes from the exit code and the constraints, the cause from the message, or from what the
+    text extractors found in it.
+    """
+    category = envelope.category
+    if category is Category.UNKNOWN:
+        category = classify.category(
+            exit_code=envelope.exit_code,
+            signal=envelope.signal,
+            timed_out=False,
+            cancelled=False,
+            constraints=envelope.failing_constraints,
+            findings=(),
+        )
+        if category is Category.SUCCESS and envelope.error_message:
+            category = Category.EXECUTION_FAILURE
+    found = envelope.cause
+    if (
+        found is None
+        and category in (Category.EXECUTION_FAILURE, Category.UNKNOWN)
+        and not envelope.failing_constraints
+    ):
+        found = classify.cause(
+            exit_code=envelope.exit_code,
+            signal=envelope.signal,
+            command="",
+            lines=envelope.error_message.splitlines(),
+            findings=trusted_findings(findings),
+        )
+    return envelope.model_copy(update={"category": category, "cause": found})

@@ -1,0 +1,91 @@
+"""Every number that steers behaviour, with its unit and where it comes from.
+
+Sources: "original" is the Go package ``diagnostics`` that the wire types were ported from; "measured"
+numbers come from ``benchmarks/``; "heuristic" ones were tuned on real logs and may move.
+"""
+
+# Envelope bounds (original: DefaultMaxErrorLength, DefaultMaxConstraints, DefaultMaxActionsLimit,
+# DefaultMaxArtifactCount).
+MAX_MESSAGE_BYTES = 4096
+MAX_CONSTRAINTS = 64
+MAX_ACTIONS = 64
+MAX_ARTIFACTS = 32
+# A test id with parameters is long; one that fills the whole message is noise (heuristic).
+MAX_CONSTRAINT_BYTES = 512
+# One action's canonical input; an edit carries whole files and must not swell the envelope (heuristic).
+MAX_ACTION_INPUT_BYTES = 4096
+MAX_NAME_BYTES = 256
+# What one extractor may put into an envelope (heuristic: 64 findings of 1 KiB).
+MAX_ARTIFACT_BYTES = 65_536
+# Nesting of JSON that a stranger sends; deeper than any tool's arguments (heuristic).
+MAX_JSON_DEPTH = 64
+# One JSON document or line on stdin, in bytes: a row with a 24 MB log still fits (heuristic).
+MAX_INPUT_BYTES = 64 * 1024 * 1024
+
+# Guidance bounds (original: 2,048 bytes, 10 negative constraints, 5 guidance items).
+MAX_PROMPT_BYTES = 2048
+MAX_NEGATIVE_CONSTRAINTS = 10
+MAX_GUIDANCE_ITEMS = 5
+# Bytes a token: logs, JSON and hashes measured 1.85 to 3.1, so two never undercounts by much (measured).
+BYTES_PER_TOKEN = 2
+MAX_PROMPT_TOKENS = MAX_PROMPT_BYTES // BYTES_PER_TOKEN
+# One quoted excerpt inside the guidance, in lines and bytes (heuristic).
+MAX_EXCERPT_LINES = 6
+MAX_EXCERPT_BYTES = 480
+
+# Stagnation (original: DefaultStagnationPolicy).
+MAX_STAGNANT_ATTEMPTS = 2
+MAX_IDENTICAL_SIGNATURES = 2
+# Identical calls in a row inside one attempt before it counts as a repeat (three is what agents' own
+# loop guards converged on).
+MAX_REPEATED_ACTIONS = 3
+# Transient failures in a row before a human should look (agents' own reconnect loops give up at five).
+MAX_TRANSIENT_RETRIES = 5
+# Unreadable answers in a row: the second asks for another approach, the third for a human.
+UNUSABLE_OUTPUTS_PIVOT = 2
+UNUSABLE_OUTPUTS_ESCALATE = 3
+# A cycle counts once it was run through twice; its longest period bounds the work (heuristic).
+MIN_CYCLE_ROUNDS = 2
+MAX_CYCLE_PERIOD = 16
+
+# The retry schedule of `run`, in seconds.
+MAX_ATTEMPTS = 3
+DELAY_SECONDS = 1.0
+BACKOFF_FACTOR = 2.0
+MAX_DELAY_SECONDS = 30.0
+# CI hosts kill a cancelled step after about ten seconds: the grace must be shorter.
+KILL_AFTER_SECONDS = 5.0
+# How long a killed group may take to vanish before it is reported instead of waited for.
+REAP_SECONDS = 2.0
+# How long output may still arrive after the command itself has ended and something else holds the pipe.
+DRAIN_SECONDS = 0.2
+
+# Capture, in bytes for each stream: what `run` keeps of the output as evidence.
+CAPTURE_HEAD_BYTES = 1024 * 1024
+CAPTURE_TAIL_BYTES = 3 * 1024 * 1024
+# One read; 256 KiB was the fastest of 64 KiB to 1 MiB on a pipe of 1 MiB (measured).
+READ_BYTES = 256 * 1024
+PIPE_BYTES = 1024 * 1024
+
+# Evidence: how much of an output the signature is made of.
+MAX_LINE_CHARS = 4096
+MAX_EVIDENCE_LINES = 8
+# Where nothing looks like an error, what was said last counts (heuristic).
+FALLBACK_EVIDENCE_LINES = 3
+# Candidate lines that are scored; beyond it the middle of the candidates is dropped (heuristic).
+MAX_CANDIDATES = 20_000
+
+# Extractors.
+EXTRACTOR_TIMEOUT_SECONDS = 5.0
+EXTRACTOR_TOTAL_SECONDS = 30.0
+EXTRACTOR_OUTPUT_BYTES = 1024 * 1024
+EXTRACTOR_STDERR_BYTES = 2048
+EXTRACTOR_PROTOCOL = 1
+MAX_FINDINGS = 200
+MAX_EVIDENCE_EXCERPT_BYTES = 1024
+
+# Secrets shorter than this would blank ordinary words (heuristic).
+MIN_SECRET_CHARS = 6
+
+# The start of a run is cheap until the command has taken this long: then the failure path is loaded.
+WARM_UP_SECONDS = 0.05

@@ -1,0 +1,69 @@
+"""The wire types: what kos-retry reads and writes as JSON."""
+
+from kos_retry.model.action import Action
+from kos_retry.model.artifact import DiagnosticArtifact, DiagnosticReport, ResultRecord
+from kos_retry.model.base import Wire
+from kos_retry.model.cause import Cause, CauseKind, Retryable
+from kos_retry.model.decision import Budget, Decision, Reason, StopReason
+from kos_retry.model.delta import DiagnosticDelta
+from kos_retry.model.envelope import Category, FailureEnvelope, Omitted, Usage
+from kos_retry.model.finding import EvidenceSpan, ExtractorAnswer, Finding, Location
+from kos_retry.model.guidance import DisambiguationContext, NegativeConstraint
+from kos_retry.model.outcome import OutcomeRow
+from kos_retry.model.policy import NextAttempt, Policy, StagnationPolicy
+from kos_retry.model.stagnation import Recommendation, StagnationAssessment, StateCheckpoint
+
+WIRE_TYPES: dict[str, type[Wire]] = {
+    kind.__name__: kind
+    for kind in (
+        Action,
+        Cause,
+        Decision,
+        DiagnosticArtifact,
+        DiagnosticDelta,
+        DiagnosticReport,
+        DisambiguationContext,
+        ExtractorAnswer,
+        FailureEnvelope,
+        NegativeConstraint,
+        OutcomeRow,
+        Policy,
+        StagnationAssessment,
+        StagnationPolicy,
+        StateCheckpoint,
+    )
+}
+
+__all__ = [
+    "WIRE_TYPES",
+    "Action",
+    "Budget",
+    "Category",
+    "Cause",
+    "CauseKind",
+    "Decision",
+    "DiagnosticArtifact",
+    "DiagnosticDelta",
+    "DiagnosticReport",
+    "DisambiguationContext",
+    "EvidenceSpan",
+    "ExtractorAnswer",
+    "FailureEnvelope",
+    "Finding",
+    "Location",
+    "NegativeConstraint",
+    "NextAttempt",
+    "Omitted",
+    "OutcomeRow",
+    "Policy",
+    "Reason",
+    "Recommendation",
+    "ResultRecord",
+    "Retryable",
+    "StagnationAssessment",
+    "StagnationPolicy",
+    "StateCheckpoint",
+    "StopReason",
+    "Usage",
+    "Wire",
+]

@@ -1,0 +1,83 @@
+"""Protocol 1 of the extractors: what one answers on its standard output."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator
+
+from kos_retry.limits import MAX_CONSTRAINT_BYTES, MAX_FINDINGS, MAX_MESSAGE_BYTES, MAX_NAME_BYTES
+from kos_retry.model.action import Action
+from kos_retry.model.base import Count, Wire, bounded
+from kos_retry.model.cause import Cause
+from kos_retry.model.envelope import Usage
+
+
+class FindingKind(StrEnum):
+    """What a finding is about."""
+
+    TEST = "test"
+    DIAGNOSTIC = "diagnostic"
+    CRASH = "crash"
+    INFRASTRUCTURE = "infrastructure"
+    TIMEOUT = "timeout"
+    POLICY = "policy"
+    AGENT = "agent"
+
+
+class Confidence(StrEnum):
+    """How far a finding is to be trusted: read from a structure, from a known text, or guessed."""
+
+    EXACT = "exact"
+    LIKELY = "likely"
+    GUESS = "guess"
+
+
+Position = Annotated[int, Field(strict=True, ge=1, lt=2**31)]
+
+
+class Location(Wire):
+    """Where in the sources: lines and columns from 1, columns in code points, None where unknown."""
+
+    path: Annotated[str, bounded(MAX_CONSTRAINT_BYTES)]
+    line: Position | None = None
+    column: Position | None = None
+
+
+class EvidenceSpan(Wire):
+    """A span of bytes in what was captured; the core cuts the text, so none can be invented."""
+
+    source: Annotated[str, bounded(MAX_NAME_BYTES)]
+    start: Count
+    end: Count
+
+
+class Finding(Wire):
+    """One thing that failed, as an extractor read it."""
+
+    kind: FindingKind
+    status: Annotated[str, bounded(32)] = "failed"
+    test_id: Annotated[str, bounded(MAX_CONSTRAINT_BYTES)] | None = None
+    error_type: Annotated[str, bounded(MAX_NAME_BYTES)] | None = None
+    code: Annotated[str, bounded(MAX_NAME_BYTES)] | None = None
+    message: Annotated[str, bounded(MAX_MESSAGE_BYTES)] = ""
+    location: Location | None = None
+    evidence: tuple[EvidenceSpan, ...] = ()
+    confidence: Confidence = Confidence.GUESS
+    cause: Cause | None = None
+
+
+class ExtractorAnswer(Wire):
+    """One JSON object on an extractor's standard output; no findings is an answer too."""
+
+    protocol: Literal[1]
+    findings: tuple[Finding, ...] = ()
+    totals: dict[str, Count] | None = None
+    actions: tuple[Action, ...] = ()
+    usage: Usage | None = None
+
+    @field_validator("findings", mode="before")
+    @classmethod
+    def _bound_findings(cls, value: Any) -> Any:
+        return value[:MAX_FINDINGS] if isinstance(value, (list, tuple)) else value

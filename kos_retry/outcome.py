@@ -1,0 +1,113 @@
+"""What the loop passes around: proposals, outcomes and results, as plain values without imports."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kos_retry.model import Decision, FailureEnvelope
+
+
+class Proposal:
+    """The next attempt: what will be run, with which environment and which standard input.
+
+    ``stdin`` is None where the command inherits ours. ``delivered`` says that guidance reaches the command,
+    so that the attempt is another one than the last.
+    """
+
+    __slots__ = ("argv", "attempt", "delivered", "environment", "stdin")
+
+    def __init__(
+        self,
+        attempt: int,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        stdin: bytes | None = None,
+        delivered: bool = False,
+    ) -> None:
+        self.attempt = attempt
+        self.argv = tuple(argv)
+        self.environment = environment
+        self.stdin = stdin
+        self.delivered = delivered
+
+
+class Captured:
+    """What was kept of one stream: its head, its tail, and how many bytes between them were left out."""
+
+    __slots__ = ("head", "omitted", "tail")
+
+    def __init__(self, head: bytes = b"", tail: bytes = b"", omitted: int = 0) -> None:
+        self.head = head
+        self.tail = tail
+        self.omitted = omitted
+
+
+class Outcome:
+    """What an attempt did, raw.
+
+    ``exit_code`` is what a shell would report (128 + N for signal N). ``cancelled_by`` is the number of the
+    signal that ended kos-retry's own work, ``limit_seconds`` the time limit that ended the command.
+    ``not_started`` says why the command could not be started; it then counts as the attempt's output.
+    ``survivors`` are process ids that a successful command left running with our output in their hands.
+    """
+
+    __slots__ = (
+        "cancelled_by",
+        "duration_seconds",
+        "exit_code",
+        "killed",
+        "limit_seconds",
+        "not_started",
+        "signal",
+        "sink_closed",
+        "started_at",
+        "stderr",
+        "stdout",
+        "survivors",
+        "timed_out",
+    )
+
+    def __init__(self, exit_code: int, started_at: float) -> None:
+        self.exit_code = exit_code
+        self.started_at = started_at
+        self.signal: str | None = None
+        self.timed_out = False
+        self.killed = False
+        self.limit_seconds: float | None = None
+        self.cancelled_by: int | None = None
+        self.not_started: str | None = None
+        self.duration_seconds = 0.0
+        self.sink_closed = False
+        self.stdout = Captured()
+        self.stderr = Captured()
+        self.survivors: tuple[int, ...] = ()
+
+    @property
+    def succeeded(self) -> bool:
+        """Return whether the command passed."""
+        return self.exit_code == 0 and not self.timed_out and self.cancelled_by is None
+
+
+# How a whole run ended.
+PASSED = "passed"
+FLAKY = "flaky"
+REPAIRED = "repaired"
+FAILED = "failed"
+CANCELLED = "cancelled"
+
+
+class Result:
+    """How a run ended: its status, our exit code, and the history of its failures."""
+
+    __slots__ = ("attempts", "decision", "exit_code", "history", "status")
+
+    def __init__(
+        self, status: str, exit_code: int, attempts: int, history: Sequence[FailureEnvelope], decision: Decision | None
+    ) -> None:
+        self.status = status
+        self.exit_code = exit_code
+        self.attempts = attempts
+        self.history = tuple(history)
+        self.decision = decision

@@ -1,0 +1,105 @@
+"""What the loop needs from the world, as small Protocols; `kos_retry.adapters` and `kos_retry.report` have them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kos_retry.model import Decision, DiagnosticArtifact, FailureEnvelope
+from kos_retry.outcome import Outcome, Proposal, Result
+
+
+class RunningAttempt(Protocol):
+    """An attempt that was started."""
+
+    def wait(self) -> Outcome:
+        """Pass its output through until it ends, whatever ends it, and return what it did."""
+
+
+class AttemptRunner(Protocol):
+    """Starts attempts, one at a time."""
+
+    def start(self, proposal: Proposal) -> RunningAttempt:
+        """Start the command; one that cannot be started gives an attempt that has ended already."""
+
+
+class Observer(Protocol):
+    """Turns outcomes into envelopes."""
+
+    def observe(self, proposal: Proposal, outcome: Outcome) -> FailureEnvelope:
+        """Return the signed, redacted envelope of an attempt that did not pass."""
+
+
+class Judge(Protocol):
+    """Decides what follows from a history."""
+
+    def decide(self, history: list[FailureEnvelope], seconds_used: float) -> Decision:
+        """Return what to do after the last attempt of the history."""
+
+
+class Proposer(Protocol):
+    """Makes the next attempt out of the command and what was learned."""
+
+    def propose(self, attempt: int, history: list[FailureEnvelope], decision: Decision | None) -> Proposal:
+        """Return the attempt with this number."""
+
+    def can_differ(self) -> bool:
+        """Return whether guidance reaches the next attempt, so that it is more than the same again."""
+
+
+class Journal(Protocol):
+    """The record of a session; losing it never loses a run."""
+
+    def begin(self, proposal: Proposal) -> None:
+        """Record that the session's first attempt was started."""
+
+    def attempt(self, envelope: FailureEnvelope, decision: Decision) -> None:
+        """Record an attempt that did not pass and what was decided, on disk before it is acted on."""
+
+    def end(self, result: Result) -> None:
+        """Record how the session ended."""
+
+
+class Reporter(Protocol):
+    """Tells people what happened; a report that cannot be written never changes the exit code."""
+
+    def attempt(self, envelope: FailureEnvelope, decision: Decision, goes_on: bool) -> None:
+        """Tell of an attempt that did not pass, and what follows."""
+
+    def left_running(self, outcome: Outcome) -> None:
+        """Tell of processes that a successful command left behind."""
+
+    def end(self, result: Result) -> None:
+        """Tell how the run ended, and write the reports that were asked for."""
+
+
+class Clock(Protocol):
+    """Monotonic time, and interruptible waiting."""
+
+    def now(self) -> float:
+        """Return seconds on a clock that never goes back."""
+
+    def wait(self, seconds: float) -> int | None:
+        """Wait; return the number of the signal that ended the wait early, else None."""
+
+
+class ExtractionContext(Protocol):
+    """What an extractor is given: the attempt's request, and whether the run was cancelled."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Return whether no further extractor should be started."""
+
+    @property
+    def timeout_seconds(self) -> float | None:
+        """Return how long one extractor may take, None for no limit of the caller's."""
+
+
+class Extractor(Protocol):
+    """The pluggable diagnostic extraction contract: free of side effects, aware of its context."""
+
+    @property
+    def name(self) -> str:
+        """Return the unique name, `[a-z0-9][a-z0-9_-]{0,63}`."""
+
+    def extract(self, context: ExtractionContext) -> DiagnosticArtifact:
+        """Return what was found; raise when the extractor cannot answer."""

@@ -1,0 +1,106 @@
+"""What `run` says on standard error, and the report files it was asked for."""
+
+from __future__ import annotations
+
+import os
+
+from kos_retry.outcome import CANCELLED, FLAKY, PASSED, REPAIRED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kos_retry.model import Decision, FailureEnvelope
+    from kos_retry.outcome import Outcome, Result
+
+_PREFIX = "kos-retry: "
+
+
+def tell(message: str) -> None:
+    """Write one line of ours to standard error; where that is closed or full, the run goes on in silence."""
+    try:
+        os.write(2, f"{_PREFIX}{message}\n".encode("utf-8", "replace"))
+    except OSError:
+        pass
+
+
+class TerminalReporter:
+    """Tells a run's story in a line an event; a run that passes at once says nothing."""
+
+    def __init__(
+        self, *, session: str, argv: Sequence[str], started: str, max_attempts: int, reports: Sequence[tuple[str, str]]
+    ) -> None:
+        self._session = session
+        self._argv = tuple(argv)
+        self._started = started
+        self._max_attempts = max_attempts
+        self._reports = reports
+        self._entries: list[tuple[FailureEnvelope, Decision]] = []
+
+    def attempt(self, envelope: FailureEnvelope, decision: Decision, goes_on: bool) -> None:
+        """Tell of an attempt that did not pass; see the port."""
+        from kos_retry.report.render import ending, headline
+        from kos_retry.text.durations import format_duration
+        from kos_retry.text.escapes import printable
+
+        self._entries.append((envelope, decision))
+        of = f" of {self._max_attempts}" if self._max_attempts else ""
+        said = headline(envelope)
+        tell(f"attempt {envelope.attempt}{of} failed ({ending(envelope)})" + (f": {said}" if said else ""))
+        for name, why in sorted(envelope.extractors.items()):
+            tell(f"extractor {name} failed: {printable(why)}")
+        if goes_on:
+            why = "; ".join(printable(r.evidence) for r in decision.reasons)
+            tell(f"trying again in {format_duration(decision.delay_seconds or 0.0)}: {why}")
+
+    def left_running(self, outcome: Outcome) -> None:
+        """Tell of processes that a successful command left behind; see the port."""
+        tell(
+            f"the command left {len(outcome.survivors)} process(es) running with its output open: {', '.join(map(str, outcome.survivors))}"
+        )
+
+    def end(self, result: Result) -> None:
+        """Tell how the run ended; see the port."""
+        if result.status in (FLAKY, REPAIRED):
+            how = "flaky" if result.status == FLAKY else "repaired with guidance"
+            tell(
+                f"passed on attempt {result.attempts} after {result.attempts - 1} failure(s): {how}; see kos-retry report --session {self._session}"
+            )
+        elif result.status != PASSED:
+            self._tell_stop(result)
+        for format_name, path in self._reports:
+            self._write_report(format_name, path, result)
+
+    def _tell_stop(self, result: Result) -> None:
+        from kos_retry.text.escapes import printable
+
+        decision = result.decision
+        if decision is None:
+            return
+        left = max(0, self._max_attempts - result.attempts)
+        saved = f", {left} not tried" if left and result.status != CANCELLED else ""
+        why = "; ".join(printable(r.evidence) for r in decision.reasons)
+        reason = f" ({decision.stop_reason})" if decision.stop_reason and result.status != CANCELLED else ""
+        plural = "attempt" if result.attempts == 1 else "attempts"
+        tell(f"stopped after {result.attempts} {plural}{saved}: {why}{reason}")
+        if decision.fix:
+            tell(f"to mend it: {printable(decision.fix)}")
+
+    def _write_report(self, format_name: str, path: str, result: Result) -> None:
+        from kos_retry.report.render import FORMATS
+        from kos_retry.report.session import Entry, SessionReport
+
+        report = SessionReport(
+            session=self._session,
+            argv=self._argv,
+            started=self._started,
+            status=result.status,
+            exit_code=result.exit_code,
+            attempts=result.attempts,
+            entries=tuple(Entry(*entry) for entry in self._entries),
+        )
+        try:
+            with open(path, "w", encoding="utf-8", errors="replace") as file:
+                file.write(FORMATS[format_name](report))
+        except OSError as error:
+            tell(f"cannot write the report {path}: {error.strerror}")

@@ -1,0 +1,154 @@
+"""What an extractor written in Python may import: reading a request, and answering it.
+
+Standard library only, and cheap to import: an extractor's process starts when something has failed, and
+someone waits for it. An extractor is a function from `Request` to `Answer`; `main` makes a command of it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kos_retry.text.escapes import decode, plain_line
+
+PROTOCOL = 1
+# A line longer than this is a minified file or a data dump: its head is enough to recognise it.
+MAX_LINE_BYTES = 64 * 1024
+# What one extractor reads of one stream.
+MAX_STREAM_BYTES = 64 * 1024 * 1024
+
+
+class Line:
+    """One line of a stream as a terminal would show it, and where its bytes stand."""
+
+    __slots__ = ("end", "source", "start", "text")
+
+    def __init__(self, text: str, source: str, start: int, end: int) -> None:
+        self.text = text
+        self.source = source
+        self.start = start
+        self.end = end
+
+
+class Report:
+    """A report file that the attempt wrote: its path, and its name relative to the workspace."""
+
+    __slots__ = ("name", "path")
+
+    def __init__(self, path: str, name: str) -> None:
+        self.path = path
+        self.name = name
+
+
+class Request:
+    """What an extractor is asked: facts of the attempt, and paths of what it left behind.
+
+    ``exit_code`` and ``signal`` are None where they are not known; ``workspace`` is the directory that the
+    command ran in, empty where it is not known.
+    """
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        attempt = data.get("attempt") or {}
+        self.argv: list[str] = list(attempt.get("argv") or [])
+        self.exit_code: int | None = attempt.get("exit_code")
+        self.signal: str | None = attempt.get("signal")
+        self.timed_out: bool = bool(attempt.get("timed_out"))
+        self.workspace: str = data.get("workspace") or ""
+        self.options: dict[str, Any] = data.get("options") or {}
+        self.max_findings: int = int((data.get("limits") or {}).get("findings", 200))
+        self._streams: dict[str, str] = {k: v["path"] for k, v in (data.get("streams") or {}).items()}
+        self.reports = [Report(r["path"], r.get("relative") or r["path"]) for r in data.get("reports") or []]
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the lines of all captured streams, one stream after the other."""
+        for source, path in sorted(self._streams.items()):
+            yield from _lines(source, path)
+
+    def relative(self, path: str) -> str:
+        """Return ``path`` relative to the workspace if it lies below it, else as it is."""
+        root = self.workspace.rstrip("/") + "/"
+        return path[len(root) :] if len(root) > 1 and path.startswith(root) else path.removeprefix("./")
+
+
+class Answer:
+    """The findings of one extractor, in the order in which the output names them."""
+
+    def __init__(self) -> None:
+        self.findings: list[dict[str, Any]] = []
+        self.totals: dict[str, int] | None = None
+
+    def add(
+        self,
+        kind: str,
+        *,
+        message: str = "",
+        confidence: str = "likely",
+        test_id: str | None = None,
+        error_type: str | None = None,
+        code: str | None = None,
+        path: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        evidence: list[dict[str, Any]] | None = None,
+        status: str = "failed",
+        cause: dict[str, Any] | None = None,
+    ) -> None:
+        """Add one finding; see the extractor protocol in the reference for what the fields mean."""
+        finding = {
+            "kind": kind,
+            "status": status,
+            "test_id": test_id,
+            "error_type": error_type,
+            "code": code,
+            "message": message,
+            "location": {"path": path, "line": line or None, "column": column or None} if path else None,
+            "evidence": evidence or [],
+            "confidence": confidence,
+            "cause": cause,
+        }
+        self.findings.append({k: v for k, v in finding.items() if v not in (None, [])})
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the answer as protocol 1 wants it."""
+        answer: dict[str, Any] = {"protocol": PROTOCOL, "findings": self.findings}
+        if self.totals is not None:
+            answer["totals"] = self.totals
+        return answer
+
+
+def span(first: Line, last: Line | None = None) -> dict[str, Any]:
+    """Return the evidence span from one line to another one of the same stream."""
+    return {"source": first.source, "start": first.start, "end": (last or first).end}
+
+
+def main(extract: Callable[[Request], Answer]) -> None:
+    """Answer the one request on standard input: the whole program of an extractor."""
+    request = Request(json.load(sys.stdin))
+    json.dump(extract(request).as_json(), sys.stdout)
+
+
+def _lines(source: str, path: str) -> Iterator[Line]:
+    at = 0
+    with open(path, "rb") as stream:
+        while at < MAX_STREAM_BYTES:
+            raw = stream.readline(MAX_LINE_BYTES)
+            if not raw:
+                return
+            end = at + len(raw)
+            body = raw.rstrip(b"\r\n")
+            yield Line(plain_line(decode(body)), source, at, at + len(body))
+            if not raw.endswith(b"\n"):
+                end += _skip_line(stream)
+            at = end
+
+
+def _skip_line(stream: Any) -> int:
+    """Read to the end of a line that is too long; return how many bytes that was."""
+    skipped = 0
+    while rest := stream.readline(MAX_LINE_BYTES):
+        skipped += len(rest)
+        if rest.endswith(b"\n"):
+            break
+    return skipped

@@ -1,0 +1,1 @@
+"""Text work on the standard library alone, shared by the core and the extractors."""
