@@ -11,6 +11,7 @@ from kos_retry.errors import UnknownNameError
 from kos_retry.report.render import FORMATS, text
 from kos_retry.report.session import SessionReport, from_records
 from kos_retry.text.escapes import printable
+from kos_retry.text.words import count
 
 
 def list_sessions(state_dir: str | None, form: str) -> None:
@@ -22,7 +23,7 @@ def list_sessions(state_dir: str | None, form: str) -> None:
         return
     for report in reports:
         command = printable(" ".join(report.argv))[:80]
-        write_text(f"{report.session}  {report.status:9}  {report.attempts} attempt(s)  {command}\n")
+        write_text(f"{report.session}  {report.status:9}  {count(report.attempts, 'attempt'):11}  {command}\n")
 
 
 def show_session(session: str, state_dir: str | None, form: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from kos_retry.model import Category, Cause, CauseKind, Finding
+from kos_retry.model import Category, Cause, CauseKind, FailureEnvelope, Finding
 from kos_retry.model.finding import Confidence, FindingKind
 
 # Conventions of the shell, of sysexits.h and of GNU timeout.
@@ -17,6 +17,8 @@ EXIT_TEMPFAIL = 75
 EXIT_TIMED_OUT = 124
 EXIT_CANNOT_EXECUTE = 126
 EXIT_NOT_FOUND = 127
+EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
 
 _TRUST = {Confidence.EXACT: 0, Confidence.LIKELY: 1, Confidence.GUESS: 2}
 
@@ -59,6 +61,7 @@ _HTTP_STATUS = re.compile(
     r"(?i)\b(?:http(?:/\d(?:\.\d)?)?|status(?: code)?|error|api error|response|returned)\b[\W_]{1,4}([45]\d\d)\b"
 )
 _HTTP_TRANSIENT = {408, 425, 429, 502, 503, 504, 529}
+_CANCELLED = re.compile(r"(?i)context cancell?ed")
 _RETRY_AFTER = re.compile(
     r"(?i)\b(?:retry[- ]after|(?:try|retry)(?: again)? (?:in|after))\b[:= ]{1,3}(\d{1,6}(?:\.\d{1,3})?) ?(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?)?\b"
 )
@@ -80,7 +83,7 @@ def category(
     A constraint that a caller names is a violation (as in the original); one that an extractor read from a
     test or a check is a verification that failed.
     """
-    if cancelled:
+    if cancelled or (exit_code == EXIT_INTERRUPTED and signal is None):
         return Category.CONTEXT_CANCELLED
     if timed_out or (exit_code == EXIT_TIMED_OUT and signal is None):
         return Category.TIMEOUT
@@ -91,6 +94,16 @@ def category(
     if any(f.kind in (FindingKind.TEST, FindingKind.POLICY) for f in findings):
         return Category.VERIFICATION_FAILED
     return Category.EXECUTION_FAILURE
+
+
+def tells_of_cancelling(envelope: FailureEnvelope) -> bool:
+    """Return whether an envelope without a category speaks of a run that was ended from outside.
+
+    The words are the ones that the original writes for a cancelled context.
+    """
+    return envelope.exit_code in (EXIT_INTERRUPTED, EXIT_TERMINATED) or bool(
+        _CANCELLED.fullmatch(envelope.error_message.strip())
+    )
 
 
 def cause(

@@ -70,7 +70,7 @@ _FIXES = {
     CauseKind.AUTH: "check the credential: log in again, renew the token or API key, or ask an administrator for access",
     CauseKind.QUOTA: "wait until the quota resets, or raise the limit",
     CauseKind.BILLING: "add credit or fix the billing of the plan",
-    CauseKind.CONFIG: "fix the configuration; a folder or setting may have to be trusted or approved first",
+    CauseKind.CONFIG: "fix the configuration, or trust the folder that it asks about",
     CauseKind.PERMISSION_DENIED: "grant the permission that was denied",
     CauseKind.COMMAND_NOT_FOUND: "install the command, or correct its name or PATH: it was not found",
     CauseKind.ENVIRONMENT: "repair the machine: look at free disk space and writable paths first",
@@ -271,7 +271,9 @@ def still_news(case: Case) -> Verdict:
     return Verdict(
         _CONTINUE,
         None,
-        "first failure: nothing to compare" if len(case.seen) <= 1 else "the failure or the approach is new",
+        "the first failure, with nothing to compare it to"
+        if len(case.seen) <= 1
+        else "the failure or the approach is new",
     )
 
 

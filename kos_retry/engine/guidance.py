@@ -26,6 +26,7 @@ from kos_retry.model import (
 from kos_retry.text.bounds import byte_length, cut_bytes
 from kos_retry.text.durations import format_duration
 from kos_retry.text.escapes import plain_line, plain_text
+from kos_retry.text.words import count
 
 _FENCE = re.compile(r"`{3,}")
 _SPAN_BYTES = 160
@@ -110,8 +111,8 @@ def _negative_constraints(history: Sequence[FailureEnvelope]) -> tuple[NegativeC
         if envelope.category is Category.SUCCESS:
             continue
         for mark, (_, action) in actions.counted(envelope.executed_actions).items():
-            count = seen[mark][0] if mark in seen else 0
-            seen[mark] = (count + 1, actions.label(action, _SPAN_BYTES), _first_line(envelope))
+            times = seen[mark][0] if mark in seen else 0
+            seen[mark] = (times + 1, actions.label(action, _SPAN_BYTES), _first_line(envelope))
     ranked = sorted(seen.values(), key=lambda entry: -entry[0])
     rules = [NegativeConstraint(action_pattern=name, reason=why, violation_count=n) for n, name, why in ranked]
     same = _same_again(history)
@@ -123,11 +124,11 @@ def _same_again(history: Sequence[FailureEnvelope]) -> NegativeConstraint | None
     latest = history[-1] if history else None
     if latest is None or latest.executed_actions:
         return None
-    count = sum(e.signature == latest.signature for e in history)
-    if count < 2:
+    times = sum(e.signature == latest.signature for e in history)
+    if times < 2:
         return None
     return NegativeConstraint(
-        action_pattern="running it again unchanged", reason=_first_line(latest), violation_count=count
+        action_pattern="running it again unchanged", reason=_first_line(latest), violation_count=times
     )
 
 
@@ -157,7 +158,7 @@ def _changed(deltas: Sequence[DiagnosticDelta]) -> list[str]:
 def _left(budget: Budget) -> list[str]:
     left = []
     if budget.attempts_left is not None:
-        left.append("1 attempt" if budget.attempts_left == 1 else f"{budget.attempts_left} attempts")
+        left.append(count(budget.attempts_left, "attempt"))
     if budget.seconds_left is not None:
         left.append(format_duration(budget.seconds_left))
     if budget.cost_usd_left is not None:

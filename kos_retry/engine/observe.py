@@ -163,6 +163,8 @@ def completed(envelope: FailureEnvelope, findings: Sequence[Finding] = ()) -> Fa
         )
         if category is Category.SUCCESS and envelope.error_message:
             category = Category.EXECUTION_FAILURE
+        if classify.tells_of_cancelling(envelope):
+            category = Category.CONTEXT_CANCELLED
     found = envelope.cause
     if (
         found is None

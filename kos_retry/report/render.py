@@ -70,10 +70,14 @@ def ending(envelope: FailureEnvelope) -> str:
 
 
 def headline(envelope: FailureEnvelope) -> str:
-    """Return the first thing that an attempt's failure says, on one printable line."""
+    """Return on one printable line what failed, by name where there is one, and the first thing it says."""
     lines = envelope.error_message.splitlines()
     said = "" if envelope.category is Category.TIMEOUT else next((line for line in lines if line.strip()), "")
-    return cut_bytes(printable(said), _LINE_BYTES)
+    failing = envelope.failing_constraints
+    more = f" and {len(failing) - 1} more" if len(failing) > 1 else ""
+    return cut_bytes(
+        printable(": ".join(part for part in (failing[0] + more if failing else "", said) if part)), _LINE_BYTES
+    )
 
 
 def _attempt_lines(entry: Entry) -> list[str]:

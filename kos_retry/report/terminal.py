@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from kos_retry.outcome import CANCELLED, FLAKY, PASSED, REPAIRED
+from kos_retry.text.words import count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,16 +56,16 @@ class TerminalReporter:
 
     def left_running(self, outcome: Outcome) -> None:
         """Tell of processes that a successful command left behind; see the port."""
-        tell(
-            f"the command left {len(outcome.survivors)} process(es) running with its output open: {', '.join(map(str, outcome.survivors))}"
-        )
+        left = ", ".join(map(str, outcome.survivors))
+        tell(f"the command left {count(len(outcome.survivors), 'process')} running with its output open: {left}")
 
     def end(self, result: Result) -> None:
         """Tell how the run ended; see the port."""
         if result.status in (FLAKY, REPAIRED):
             how = "flaky" if result.status == FLAKY else "repaired with guidance"
+            failures = count(result.attempts - 1, "failure")
             tell(
-                f"passed on attempt {result.attempts} after {result.attempts - 1} failure(s): {how}; see kos-retry report --session {self._session}"
+                f"passed on attempt {result.attempts} after {failures}: {how}; kos-retry report --session {self._session} tells more"
             )
         elif result.status != PASSED:
             self._tell_stop(result)
@@ -81,8 +82,7 @@ class TerminalReporter:
         saved = f", {left} not tried" if left and result.status != CANCELLED else ""
         why = "; ".join(printable(r.evidence) for r in decision.reasons)
         reason = f" ({decision.stop_reason})" if decision.stop_reason and result.status != CANCELLED else ""
-        plural = "attempt" if result.attempts == 1 else "attempts"
-        tell(f"stopped after {result.attempts} {plural}{saved}: {why}{reason}")
+        tell(f"stopped after {count(result.attempts, 'attempt')}{saved}: {why}{reason}")
         if decision.fix:
             tell(f"to mend it: {printable(decision.fix)}")
 

@@ -46,7 +46,7 @@ def plain_line(line: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Return what a terminal would show of ``text``, with ``\\n`` as the only line end."""
+    """Return what a terminal would show of ``text``, with newlines as the only line ends."""
     text = strip_escapes(text).replace("\r\n", "\n")
     if "\r" in text or "\b" in text:
         text = "\n".join(plain_line(line) for line in text.split("\n"))

@@ -24,6 +24,8 @@ def load(script: str) -> Any:
         if spec is None or spec.loader is None:
             raise ImportError(f"cannot load {script}")
         module = importlib.util.module_from_spec(spec)
+        # Dataclasses and pickling look a module up by its name.
+        sys.modules[name] = module
         spec.loader.exec_module(module)
         _loaded[script] = module
     return _loaded[script]

@@ -21,6 +21,8 @@ SIGPIPE, SIGTERM, SIGTTOU = _signal.SIGPIPE, _signal.SIGTERM, _signal.SIGTTOU
 CHANGED_BY_PYTHON = [_signal.SIGPIPE] + ([_signal.SIGXFSZ] if hasattr(_signal, "SIGXFSZ") else [])
 # What asks us to stop; it is passed on to the command.
 STOPPING = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT)
+# Second names, and the ends of a range.
+_OTHER_NAMES = frozenset({"SIGCLD", "SIGIOT", "SIGPOLL", "SIGRTMAX", "SIGRTMIN"})
 
 
 class SignalPipe:
@@ -55,12 +57,8 @@ class SignalPipe:
 
 def signal_name(number: int) -> str:
     """Return the name of a signal, ``SIGKILL`` for 9."""
-    for name in dir(_signal):
-        if name.startswith("SIG") and not name.startswith("SIG_") and getattr(_signal, name) == number:
-            # SIGRTMIN and its like are ranges, and SIGCLD, SIGPOLL are second names.
-            if name not in {"SIGCLD", "SIGPOLL", "SIGRTMIN", "SIGRTMAX", "SIGIOT"}:
-                return name
-    return f"SIG{number}"
+    names = (name for name in dir(_signal) if name.startswith("SIG") and name[3:4] != "_" and name not in _OTHER_NAMES)
+    return next((name for name in names if getattr(_signal, name) == number), f"SIG{number}")
 
 
 def _noted(_number: int, _frame: object) -> None:
