@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from kos_retry.adapters.extraction.extract import Extraction, Material
 from kos_retry.engine import observe as engine
+from kos_retry.engine.classify import EXIT_NOT_FOUND
 from kos_retry.engine.redact import Redactor
-from kos_retry.model import Action, Category, FailureEnvelope
+from kos_retry.model import Action, Category, Cause, CauseKind, FailureEnvelope, Retryable
 from kos_retry.outcome import Captured, Outcome, Proposal
 from kos_retry.text.escapes import decode
 
@@ -29,6 +30,7 @@ class Facts(NamedTuple):
     constraints: tuple[str, ...] = ()
     actions: tuple[Action, ...] = ()
     category: Category | None = None
+    cause: Cause | None = None
     duration_seconds: float | None = None
     timestamp: datetime | None = None
     omitted_bytes: int = 0
@@ -51,6 +53,9 @@ class OutcomeObserver:
             timed_out=outcome.timed_out,
             limit_seconds=outcome.limit_seconds,
             cancelled=outcome.cancelled_by is not None,
+            cause=_not_found(proposal, self._redactor)
+            if outcome.not_started and outcome.exit_code == EXIT_NOT_FOUND
+            else None,
             argv=proposal.argv,
             workspace=self._workspace,
             duration_seconds=round(outcome.duration_seconds, 3),
@@ -85,11 +90,30 @@ def conclude(facts: Facts, streams: dict[str, str], redactor: Redactor, extracti
             artifacts=found.artifacts,
             failed_extractors=found.failures,
             category=facts.category,
+            cause=facts.cause,
             usage=found.usage,
             duration_seconds=facts.duration_seconds,
             timestamp=facts.timestamp,
             omitted_bytes=facts.omitted_bytes,
         )
+    )
+
+
+def _not_found(proposal: Proposal, redactor: Redactor) -> Cause:
+    """Return the cause of a command that was not found: what was looked for, and where."""
+    name = redactor.text(proposal.argv[0])
+    where = (
+        ""
+        if "/" in name
+        else f"; it was looked for in {redactor.text(proposal.environment.get('PATH') or 'an empty PATH')}"
+    )
+    fix = f"install {name}, or correct its name or PATH{where}"
+    return Cause(
+        kind=CauseKind.COMMAND_NOT_FOUND,
+        retryable=Retryable.NO,
+        rule="not-started",
+        evidence=f"{name}: command not found",
+        fix=fix,
     )
 
 

@@ -316,10 +316,8 @@ def _unstarted(proposal: Proposal, error: OSError, began: float) -> Outcome:
     """Return the outcome of a command that could not be started, in the words of a shell."""
     missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
     out = Outcome(_NOT_FOUND if missing else _CANNOT_EXECUTE, began)
-    name = proposal.argv[0]
-    where = "" if "/" in name or not missing else f" (searched PATH: {proposal.environment.get('PATH', '')})"
-    reason = "command not found" + where if missing else os.strerror(error.errno or 0)
-    out.not_started = f"{name}: {reason}"
+    reason = "command not found" if missing else os.strerror(error.errno or 0)
+    out.not_started = f"{proposal.argv[0]}: {reason}"
     out.stderr = Captured(os.fsencode(out.not_started))
     return out
 
