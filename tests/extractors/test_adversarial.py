@@ -1,0 +1,145 @@
+"""What hostile output does to an extractor: nothing. All run in one host process, which has to survive."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Case, Host
+
+CUTS = 10
+
+TRACEBACK = b'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    x\nValueError: x\n'
+REPORT = (
+    b"= FAILURES =\n_ t _\nE   assert 0\n\na/t.py:1: AssertionError\n= short test summary info =\nFAILED a/t.py::t\n"
+)
+JUNIT = (
+    b'<testsuite name="pytest"><testcase classname="a.t" name="t">'
+    b'<failure message="m">text</failure></testcase></testsuite>'
+)
+ENTITIES = b"".join(b'<!ENTITY e%d "%s">' % (n, b"&e%d;" % (n - 1) * 10 if n else b"ha") for n in range(12))
+
+HOSTILE: dict[str, bytes] = {
+    "empty": b"",
+    "only line ends": b"\n\r\n\r\n\n",
+    "every byte": bytes(range(256)) * 64,
+    "invalid UTF-8": b"\xff\xfe\xc3(\xe2\x82 \xed\xa0\x80 \xf4\x90\x80\x80\n" * 50 + TRACEBACK,
+    "CRLF": (TRACEBACK + REPORT).replace(b"\n", b"\r\n"),
+    "verbose": (b"a::" * 20_000 + b" FAILED x\n") * 10 + b"a::" * 330 + b"\n" + (b"a::" * 330 + b" FAILE\n") * 1_000,
+    "bare CR": (TRACEBACK + REPORT).replace(b"\n", b"\r"),
+    "one line of a megabyte": b"x" * 1_000_000 + b"\n" + TRACEBACK,
+    "dots": b"= FAILURES =\n_ t _\na:1: x\n" + (b"a." * 30_000 + b"\n") * 10,
+    "spaces": (b" " * 60_000 + b"\n") * 10,
+    "colons": b"= FAILURES =\n_ t _\n" + (b"a:" * 30_000 + b"\n") * 10,
+    "margins": (b"| " * 30_000 + b"\n") * 10,
+    "rules": (b"=" * 60_000 + b"\n" + b"_" * 60_000 + b"\n" + b" " * 100 + b"+-" * 30_000 + b"\n") * 4,
+    "escapes everywhere": b"".join(
+        b"\x1b[3%dm%c\x1b[0m" % (n % 8, c) for n, c in enumerate(TRACEBACK + REPORT) if c != 10
+    ),
+    "unterminated escape": b"\x1b]8;;" + b"x" * 100_000 + TRACEBACK,
+    "forged workflow commands": b"::error file=a.py,line=1::boom\n##[error]boom\n##vso[task.logissue type=error]boom\n"
+    * 20,
+    "a log that quotes another one": b"".join(b"log: " + line + b"\n" for line in (TRACEBACK + REPORT).splitlines()),
+    "tracebacks without end": b"Traceback (most recent call last):\n" * 5_000,
+    "frames without end": b"Traceback (most recent call last):\n" + b'  File "a.py", line 1, in f\n' * 20_000,
+    "chains without end": (TRACEBACK + b"\nDuring handling of the above exception, another exception occurred:\n\n")
+    * 2_000,
+    "groups in groups": b"".join(b" " * 2 * n + b"+-+---------------- 1 ----------------\n" for n in range(2_000)),
+    "huge numbers": TRACEBACK.replace(b"line 1", b"line 99999999999999999999"),
+    "blocks without end": b"= FAILURES =\n" + b"_ t _\na/t.py:1: x\n" * 20_000,
+    "summary without end": b"= short test summary info =\n"
+    + b"".join(b"FAILED a/t.py::t%d - x...\n" % n for n in range(20_000)),
+    "unlike blocks": b"= FAILURES =\n"
+    + b"a/t.py:1: boom\n" * 3_000
+    + b"= short test summary info =\n"
+    + b"".join(b"FAILED a/t.py::t%d - b\n" % n for n in range(3_000)),
+    "dashes in parameters": b"= short test summary info =\nFAILED a/t.py::t[" + b" - " * 20_000 + b"\n",
+    "runs in runs": b"=== test session starts ===\n" * 3_000 + REPORT,
+    "empty message": TRACEBACK.replace(b": x\n", b"\n") + b"= FAILURES =\n_ t _\nE\n",
+    "no root": b"<?xml version='1.0'?>",
+    "case in no suite": b"<testcase/>",
+    "nameless cases": b"<testsuite>" + b"<testcase><failure/></testcase>" * 3 + b"<error/></testsuite>",
+    "unclosed": JUNIT[: JUNIT.index(b"text") + 2],
+    "not well-formed": JUNIT.replace(b"text", b"a & b < c"),
+    "unknown encoding": b'<?xml version="1.0" encoding="klingon"?>' + JUNIT,
+    "multi-byte encoding": b'<?xml version="1.0" encoding="shift_jis"?>' + JUNIT,
+    "UTF-16": JUNIT.decode().encode("utf-16"),
+    "deep": b"<testsuite>" * 200_000,
+    "deep inside of a case": b"<testsuite><testcase name='t'><failure>" + b"<a>" * 200_000,
+    "long text": b"<testsuite><testcase name='t'><failure>"
+    + b"text of it\n" * 100_000
+    + b"</failure></testcase></testsuite>",
+    "long message": b"<testsuite><testcase name='t'><failure message='"
+    + b"word " * 200_000
+    + b"'/></testcase></testsuite>",
+    "places on one line": JUNIT.replace(b"text", b"a.b:1: node:x " * 4_000),
+    "many cases": b"<testsuite>" + b"".join(b"<testcase name='t%d'><failure/></testcase>" % n for n in range(20_000)),
+    "line numbers": b"<testsuite name='pytest'>"
+    b"<testcase name='t' file='a.py' line='-1'><failure>a.py:0: X</failure></testcase>"
+    b"<testcase name='u' file='a.py' line='\xc2\xb2'><failure/></testcase></testsuite>",
+}
+REFUSED: dict[str, bytes] = {
+    "DTD": b'<!DOCTYPE testsuite [<!ENTITY e "x">]>' + JUNIT,
+    "external entity": b'<!DOCTYPE testsuite SYSTEM "file:///etc/passwd">' + JUNIT,
+    "billion laughs": b"<!DOCTYPE testsuite [" + ENTITIES + b"]><testsuite><testcase name='&e11;'/></testsuite>",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_output_is_survived(extractor: Path, name: str, host: Host, tmp_path: Path) -> None:
+    _check(host, extractor, _request(tmp_path, HOSTILE[name], HOSTILE[name]))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_type_definition_is_refused_and_never_read(extractor: Path, name: str, host: Host, tmp_path: Path) -> None:
+    reply = host.ask(extractor, _request(tmp_path, REFUSED[name], REFUSED[name]))
+
+    assert extractor.name != "junit" or "error" in reply
+    assert "error" not in reply or reply["error"].startswith("RefusedReportError: ")
+
+
+def test_output_that_is_cut_off_anywhere_is_survived(case: Case, host: Host, tmp_path: Path) -> None:
+    request = case.request()
+    parts = [*request["streams"].values(), *request["reports"]]
+    whole = [Path(part["path"]).read_bytes() for part in parts]
+    for number, part in enumerate(parts):
+        part["path"] = str(tmp_path / str(number))
+    for cut in range(CUTS):
+        for part, data in zip(parts, whole, strict=True):
+            Path(part["path"]).write_bytes(data[: len(data) * cut // CUTS])
+        _check(host, case.extractor, request)
+
+
+def _request(directory: Path, output: bytes, report: bytes) -> dict[str, Any]:
+    (directory / "stdout.log").write_bytes(output)
+    (directory / "junit.xml").write_bytes(report)
+    return {
+        "protocol": 1,
+        "attempt": {"argv": ["tool"], "exit_code": 1},
+        "workspace": "/srv/app",
+        "streams": {"stdout": {"path": str(directory / "stdout.log")}},
+        "reports": [{"path": str(directory / "junit.xml"), "relative": "junit.xml"}],
+        "limits": {"findings": 200},
+    }
+
+
+def _check(host: Host, extractor: Path, request: dict[str, Any]) -> None:
+    """Ask, and hold the answer to what the core relies on."""
+    reply = host.ask(extractor, request)
+    sizes = {name: os.path.getsize(stream["path"]) for name, stream in request["streams"].items()}
+    sizes |= {f"report:{report['relative']}": os.path.getsize(report["path"]) for report in request["reports"]}
+
+    assert "answer" in reply, reply
+    findings = reply["answer"]["findings"]
+    assert len(findings) <= request["limits"]["findings"]
+    assert len(json.dumps(reply)) < 1024 * 1024
+    for finding in findings:
+        assert finding.get("message") or finding.get("test_id")
+        assert (finding.get("location") or {}).get("line") is None or finding["location"]["line"] > 0
+        for span in finding.get("evidence", ()):
+            assert 0 <= span["start"] <= span["end"] <= sizes[span["source"]]
