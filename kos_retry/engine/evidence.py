@@ -47,17 +47,41 @@ _TRIGGERS = (
     "conflict",
     "rejected",
     "violat",
+    "detected",
+    "corrupt",
     "mismatch",
     "syntax",
     "no space",
     "out of memory",
     "overflow",
     "unknown",
+    "critical",
+    "severe",
+    "err!",
     "✗",
     "✘",
     "✕",
+    "✖",
     "×",
+    "❌",
 )
+
+
+# One frame of a stack, in the shapes that runtimes print; the group is the function.
+_FRAME = re.compile(
+    r"^\s{0,40}(?:at |from )(?:async )?(?P<at>[\w$.<>\[\]:/ -]{1,160}?)(?=\(|$|\s\()"
+    r"|^\s{0,40}#\d{1,4}\s{1,4}(?:0x[0-9a-f]{1,16} in )?(?P<number>[\w:~<>*&., ]{1,160}?)(?=\s?[(/]|$)"
+    r"|^\s{0,40}\d{1,4}:\s{1,4}(?:0x[0-9a-f]{1,16} - )?(?P<index>[\w<>{}]{1,80}(?:::[\w<>{}]{1,80}){1,12})$"
+    r"|^\s{0,40}File \"[^\"]{1,400}\", line \d{1,7}, in (?P<file>[\w<>.]{1,160})"
+    r"|^(?P<call>[\w./*-]{1,120}\.[\w.*()-]{1,80})\([^)]{0,200}\)$"
+)
+# Frames of the runtime and of installed code: the same for many failures.
+_FOREIGN = re.compile(
+    r"(?:^|[\s(/<])(?:node:|internal/|node_modules/|site-packages/|/usr/|/lib/|java\.|jdk\.|sun\.|core::|std::|alloc::|runtime\.|testing\.|__libc|_start\b)"
+)
+_STACK_FRAMES = 6
+_STACK_REACH = 60
+_CONTINUED_LINES = 3
 
 
 class Mark(NamedTuple):
@@ -80,51 +104,71 @@ _MARKS = (
         r"(?i)^\W{0,6}(?:[\w./-]{1,64}: )?(?:fatal|error|panic|critical|exception)\b(?:\[\w{1,16}\])?(?:: |\b)",
     ),
     _mark(
+        "level", 4, r"(?:^|[\s\]|:])\[?(?:ERROR|FATAL|CRITICAL|PANIC|SEVERE|ERR!|error|fatal)\]?(?::|\s-\s|\s{1,4}\S)"
+    ),
+    _mark(
         "located",
         5,
-        r"(?i)^[^\s:]{1,255}[:(]\d{1,7}[,:)]?(?:\d{1,7})?\)?:? {0,2}(?:fatal |internal )?(?:error|fail|undefined|syntax)",
+        r"(?i)^[^\s:]{1,255}[:(]\d{1,7}[,:)]?(?:\d{1,7})?\)?:?(?: -)? {0,2}(?:fatal |internal )?(?:error|fail|undefined|syntax)",
     ),
     _mark("error-code", 3, r"(?i)\berror[ :\[(]{1,2}[A-Z]{0,8}-?\d{1,6}\b"),
     _mark(
         "test-failed",
-        4,
-        r"(?:^\W{0,8}(?:FAILED|FAIL|ERROR|not ok|✗|✘|✕|×)\b|\b(?:FAILED|FAIL)\b\W{0,3}$|^\W{0,8}[✗✘✕×] )",
+        5,
+        r"(?:^\W{0,8}(?:FAILED|FAIL|ERROR|not ok)\b|^\W{0,12}Failed test\b|\b(?:FAILED|FAIL)\b\W{0,3}$|^\s{0,40}[✗✘✕✖×❌] ?\S)",
     ),
-    _mark("assertion", 4, r"(?i)^E {2,}\S|\bassert(?:ion)?\b|\bexpected\b.{0,80}\b(?:got|but|actual|received|to)\b"),
+    _mark(
+        "assertion",
+        4,
+        r"(?i)^E {2,}\S|\bassert(?:ion)?\b|\bexpected\b.{0,80}\b(?:got|but|actual|received|to)\b|\b(?:mismatch|does not match)\b",
+    ),
     _mark(
         "system",
         4,
-        r"(?i)\b(?:segmentation fault|core dumped|killed|out of memory|no space left|permission denied|connection (?:refused|reset|timed out)|command not found|no such file|cannot open|undefined reference)\b",
+        r"(?i)\b(?:segmentation fault|core dumped|killed|out of memory|no space left|permission denied|"
+        r"connection (?:refused|reset|timed out)|command not found|no such file|cannot open|undefined reference)\b",
     ),
     _mark(
         "cannot",
         2,
-        r"(?i)\b(?:cannot|can't|could not|unable to|not found|missing|invalid|unexpected|unknown|rejected|denied|conflict)\b",
+        r"(?i)\b(?:cannot|can't|could not|unable to|not found|missing|invalid|unexpected|unknown|rejected|denied|conflict|detected|corrupt\w{0,5}|no \w{1,24} at)\b",
     ),
     # What only passes a failure on, sums it up, or points elsewhere is not its cause.
     _mark(
         "wrapper",
         -6,
-        r"(?i)(?:exit(?:ed)?(?: with)?(?: status| code)?|returned(?: non-zero)?(?: exit status)?|code)[ :=]{1,2}-?\d{1,3}\W{0,3}$|\*\*\* .{0,160}\bError \d|process completed|recipe for target|see (?:the )?(?:log|above|output)|for details|run with|rerun|re-run|aborting due to|could not compile|complete log of this run|short test summary",
+        r"(?i)(?:exit(?:ed)?(?: with)?(?: status| code)?|returned(?: non-zero)?(?: exit status)?|code)[ :=]{1,2}-?\d{1,3}\W{0,3}$"
+        r"|\*\*\* .{0,160}\b(?:Error \d|Waiting for)|process completed|recipe for target|see (?:the )?(?:log|above|output)|for details"
+        r"|run with|rerun|re-run|aborting due to|could not compile|complete log of this run|short test summary|please refer|looks like",
     ),
     _mark(
         "summary",
         -5,
-        r"(?i)^\W{0,8}\d{1,7}\s\w{0,16}\s?(?:errors?|warnings?|failed|failures?|passed|tests?)\b|\b(?:0|no) (?:errors?|failures?|failed|warnings?)\b|\b(?:tests?|failures?|errors?|suites?)\b\W{1,3}\d{1,7}\b",
+        r"(?i)^\W{0,8}\d{1,7}\s\w{0,16}\s?(?:errors?|warnings?|failed|failures?|passed|tests?)\b|\b(?:0|no) (?:errors?|failures?|failed|warnings?)\b"
+        r"|\b(?:tests?|failures?|errors?|suites?|files)\b\W{1,3}\d{1,7}\b|^\W{0,4}result: |\bfound \d{1,7} (?:errors?|warnings?|problems?)\b",
     ),
-    _mark("header", -4, r"(?i)^\W{0,8}(?:failures?|errors?|traceback \(most recent call last\)|failed tests?)\W{0,8}$"),
+    _mark(
+        "header",
+        -4,
+        r"(?i)^\W{0,8}(?:failures?|errors?|traceback \(most recent call last\)|failed tests?|failing tests?|error: \|)\W{0,8}$",
+    ),
     _mark(
         "benign",
         -6,
-        r"(?i)\b(?:warn(?:ing)?|info|debug|notice|deprecat\w{0,6}|retrying|ignored|skipp\w{0,4}|passed|ok|✓)\b\W{0,2}(?::|\s)",
+        r"(?i)(?:^|[\s\[(])(?:warn(?:ing)?|info|debug|notice|deprecat\w{0,6}|retrying|ignored|ignoring|skipp\w{0,4}|passed)\b\W{0,2}(?::|\s)|^\W{0,8}(?:ok|✓|✔)\s"
+        r"|\bok\W{0,3}$",
     ),
+    _mark("frame", -9, _FRAME.pattern),
     _mark(
         "source",
         -3,
-        r"^\s{0,40}(?:\d{1,6}\s?[|│]|[|│]|>\s?\d|at\s\S{1,255}\s?\(|#\d{1,4}\s)|\b(?:raise|throw|return|except|catch|import|def|echo|printf?|console\.\w{1,8})\b.{0,200}[\"'({]",
+        r"^\s{0,40}(?:\d{1,6}\s?[|│]|[|│]|>\s?\d|at\s\S{1,255}\s?\(|#\d{1,4}\s)"
+        r"|\b(?:raise|throw|return|except|catch|import|def|echo|printf?|console\.\w{1,8})\b.{0,200}[\"'({]",
     ),
 )
 _MIN_SCORE = 2
+# A line that only wraps or sums up a failure says more than the end of the output does, one that is benign does not.
+_MAX_NOISE = -6
 
 
 class EvidenceLine(NamedTuple):
@@ -149,18 +193,74 @@ def choose_lines(*outputs: str) -> tuple[EvidenceLine, ...]:
     """
     texts = [plain_text(output) for output in outputs]
     best: dict[str, EvidenceLine] = {}
+    weak: dict[str, EvidenceLine] = {}
     for source, text in enumerate(texts):
         for number, line in _candidates(text):
             score, marks = _score(line)
-            if score < _MIN_SCORE:
+            into = best if score >= _MIN_SCORE else weak if score > _MAX_NOISE else None
+            if into is None:
                 continue
             key = normalise_line(line)
-            if key and (key not in best or best[key].score < score):
-                best[key] = EvidenceLine(line, source, number, score, marks)
+            if key and (key not in into or into[key].score < score):
+                into[key] = EvidenceLine(line, source, number, score, marks)
+    if not best:
+        best = weak
     if not best:
         return next((lines for i, text in reversed(list(enumerate(texts))) if (lines := _last_lines(text, i))), ())
     chosen = sorted(best.values(), key=lambda line: (-line.score, line.source, line.number))[:MAX_EVIDENCE_LINES]
-    return tuple(sorted(chosen, key=lambda line: (line.source, line.number)))
+    return _with_context(chosen, texts)
+
+
+def _with_context(chosen: list[EvidenceLine], texts: list[str]) -> tuple[EvidenceLine, ...]:
+    """Add what a chosen line only announces, and the stack of the most telling one; return all in their order."""
+    split: dict[int, list[str]] = {}
+    kept = {(line.source, line.number): line for line in chosen}
+    for line in chosen:
+        if line.text.rstrip().endswith(":") and len(kept) < MAX_EVIDENCE_LINES:
+            lines = split.setdefault(line.source, texts[line.source].split("\n"))
+            for number, text in _announced(lines, line.number):
+                kept.setdefault(
+                    (line.source, number), EvidenceLine(text, line.source, number, line.score, ("continued",))
+                )
+    out = sorted(kept.values(), key=lambda line: (line.source, line.number))
+    top = chosen[0]
+    stack = _stack(split.setdefault(top.source, texts[top.source].split("\n")), top.number)
+    if stack:
+        out.append(EvidenceLine("stack: " + " < ".join(stack), top.source, top.number, top.score, ("stack",)))
+    return tuple(out)
+
+
+def _announced(lines: list[str], number: int) -> list[tuple[int, str]]:
+    """Return the next few lines behind one that ends in a colon, without blank ones."""
+    window = range(number, min(number + 2 * _CONTINUED_LINES, len(lines)))
+    return [(i + 1, lines[i][:MAX_LINE_CHARS]) for i in window if lines[i].strip()][:_CONTINUED_LINES]
+
+
+def _stack(lines: list[str], number: int) -> list[str]:
+    """Return the functions of the stack that stands below a line, or above it, the runtime's own left out."""
+    below = lines[number : number + _STACK_REACH]
+    above = lines[max(0, number - 1 - _STACK_REACH) : number - 1]
+    return _functions(below) or _functions(above[::-1])
+
+
+def _functions(lines: list[str]) -> list[str]:
+    out: list[str] = []
+    gap = 0
+    for line in lines:
+        match = _FRAME.match(line[:MAX_LINE_CHARS])
+        if match is None:
+            gap += 1
+            # Source lines and notes stand between frames, another paragraph does not.
+            if gap > 4:
+                break
+            continue
+        gap = 0
+        name = next(group for group in match.groups() if group is not None).strip()
+        if name and not _FOREIGN.search(line):
+            out.append(name)
+        if len(out) == _STACK_FRAMES:
+            break
+    return out
 
 
 def _score(line: str) -> tuple[int, tuple[str, ...]]:

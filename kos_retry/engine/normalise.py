@@ -22,6 +22,17 @@ _RULE = re.compile(r"([=_*~#─━═-])\1{3,}")
 _SPACE = re.compile(r"\s+")
 _CLASSES = {f"c{i}": token_class for i, token_class in enumerate(TOKEN_CLASSES)}
 _TOKENS = re.compile("|".join(f"(?P<{group}>{c.pattern})" for group, c in _CLASSES.items()))
+# What some languages print of a set or a map comes in any order. Only values in quotes count as a set, so that code is left alone.
+_SET = re.compile(
+    r"(?<![\w$])\{((?:'[^'{}]{0,80}'|\"[^\"{}]{0,80}\")(?:, (?:'[^'{}]{0,80}'|\"[^\"{}]{0,80}\")){1,40})\}"
+)
+# A sign on its own between blanks; where the locale cannot show it a question mark stands there.
+_SIGN = re.compile(r"(?<= )[^\x00-\x7f\w](?= )")
+# Reporters write one and the same verdict in several ways, with or without the time it took.
+_FAILED = re.compile(r"^(?:not ok \d{1,7}(?: -)?|[✗✘✕✖×]|FAILED:?|FAIL:?) (?=\S)")
+_TIMED = re.compile(r" ?\(<duration>\)$")
+_LOCATED = re.compile(r"(?<=:<n>) - (?=error|warning|fatal)")
+_MAP = re.compile(r"\bmap\[([^\[\]]{1,400})\]")
 # The lines of one failure are few, and many envelopes hold the same ones.
 _CACHE_LINES = 4096
 _MAX_PASSES = 8
@@ -49,10 +60,15 @@ def level(line: str) -> str:
     """Return a line without its presentation: escapes, width, quote and Unicode form, blanks."""
     text = plain_line(line)[:MAX_LINE_CHARS]
     if not text.isascii():
-        text = unicodedata.normalize("NFC", text).translate(_QUOTES)
+        text = _SIGN.sub("?", unicodedata.normalize("NFC", text).translate(_QUOTES))
     elif "`" in text:
         text = text.replace("`", "'")
-    return _SPACE.sub(" ", _RULE.sub(r"\1\1\1\1", text)).strip()
+    text = _SPACE.sub(" ", _RULE.sub(r"\1\1\1\1", text)).strip()
+    if "{" in text:
+        text = _SET.sub(lambda match: "{" + ", ".join(sorted(match[1].split(", "))) + "}", text)
+    if "map[" in text:
+        text = _MAP.sub(lambda match: "map[" + " ".join(sorted(match[1].split(" "))) + "]", text)
+    return text
 
 
 @lru_cache(maxsize=_CACHE_LINES)
@@ -78,6 +94,7 @@ def explain_line(line: str) -> Normalised:
         if again == text:
             break
         text = again
+    text = _TIMED.sub("", _FAILED.sub("failed: ", _LOCATED.sub(": ", text)))
     return Normalised(text, levelled, tuple(tokens))
 
 

@@ -6,11 +6,21 @@ keeps protects what it matched from the ones below it. All patterns are bounded,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-# Ports from here on are handed out by the system (IANA's range starts at 49152, Linux' at 32768).
-_EPHEMERAL_PORT = 32768
+# Systems hand out ports from 32768 or 49152 on, test suites pick theirs from 10000 on; below that a port names a service, and a few
+# services are known by a higher one.
+_EPHEMERAL_PORT = 10000
+_SERVICE_PORTS = frozenset({10250, 11211, 15672, 25565, 27017, 50051, 61616})
+
+
+# The name of a replica set ends in a digest without vowels, that of its pods in five such letters more.
+_POD = re.compile(r"(.{1,128}?)-(?=[a-z]{0,9}\d)[0-9a-z]{8,10}-[0-9a-z]{5}")
+_HASHED = re.compile(r"(.{1,128}?)([-_])(?=[a-f]{0,64}\d)(?=\d{0,64}[a-f])[0-9a-f]{8,64}")
+_RANDOM = re.compile(r"([A-Za-z]{1,16}[-_])((?:[A-Za-z]{1,4}\d{1,4}|\d{1,4}[A-Za-z]{1,4}){3,}[A-Za-z0-9]{0,4})")
+_HOST = re.compile(r"\bip(?:-\d{1,3}){4}\b")
 
 
 class TokenClass(NamedTuple):
@@ -52,9 +62,13 @@ def _file_line(text: str) -> str:
     return text.partition(":")[0] + ":<n>"
 
 
+def _is_ephemeral(port: str) -> bool:
+    return int(port) >= _EPHEMERAL_PORT and int(port) not in _SERVICE_PORTS
+
+
 def _port(text: str) -> str:
     host, _, port = text.rpartition(":")
-    return f"{host}:<port>" if int(port) >= _EPHEMERAL_PORT else text
+    return f"{host}:<port>" if _is_ephemeral(port) else text
 
 
 def _address(text: str) -> str:
@@ -62,6 +76,35 @@ def _address(text: str) -> str:
     host, colon, port = text.partition(":")
     kept = host if host in {"127.0.0.1", "0.0.0.0", "255.255.255.255"} else "<ip>"  # noqa: S104 - compared, not bound
     return kept + (_port(colon + port) if colon else "")
+
+
+def _without_number(text: str) -> str:
+    return text.rstrip("0123456789") + "<n>"
+
+
+def _header(text: str) -> str:
+    return text.partition(":")[0] + ": <value>"
+
+
+def _keyed(text: str) -> str:
+    """Mask the value behind a key, keep the key."""
+    cut = max(text.rfind(mark) for mark in ":= ")
+    return text[: cut + 1] + "<id>"
+
+
+def _has_both_cases(text: str) -> bool:
+    return text != text.lower() and text != text.upper()
+
+
+def _name(text: str) -> str:
+    """Mask what a machine appended to a name: the suffix of a pod, a digest, the address in a host's name."""
+    if match := _POD.fullmatch(text):
+        return f"{match[1]}-<pod>"
+    if (match := _RANDOM.fullmatch(text)) and _has_both_cases(match[2]):
+        return f"{match[1]}<id>"
+    if match := _HASHED.fullmatch(text):
+        return f"{match[1]}{match[2]}<id>"
+    return _HOST.sub("ip-<ip>", text)
 
 
 def _url(url: str) -> str:
@@ -73,13 +116,15 @@ def _url(url: str) -> str:
     if head.count(".") == 3 and head.replace(".", "").isdigit():
         head = _address(head)
     if colon and port.isdigit():
-        port = "<port>" if int(port) >= _EPHEMERAL_PORT else port
+        port = "<port>" if _is_ephemeral(port) else port
     return f"{scheme}://{head}{colon}{port}{slash}{path}" + ("?<query>" if query else "")
 
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6}"
 _CLOCK = r"\d{1,2}:\d{2}:\d{2}(?:[.,]\d{1,9})?(?:\s?[AaPp][Mm]\b)?"
+# Behind a date the minute is enough.
+_TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,:]\d{1,9})?)?(?:\s?[AaPp][Mm]\b)?"
 _ZONE = r"(?:\s?(?:Z|UTC|GMT|[A-Z]{3,4}\b|[+-]\d{2}:?\d{2}))?"
 _UNIT = r"(?:ns|us|µs|μs|ms|msecs?|milliseconds?|microseconds?|nanoseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)"
 _HEX = "[0-9a-f]"
@@ -92,24 +137,38 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
     # --- clocks ----------------------------------------------------------------------------------------
     TokenClass(
         "timestamp",
-        rf"(?<![\w])\d{{4}}[-/.]\d{{2}}[-/.]\d{{2}}(?:[T _]\s?{_CLOCK}{_ZONE}|(?![\w.-]))",
+        rf"(?<![\w])\d{{4}}[-/.]\d{{2}}[-/.]\d{{2}}(?:[T _]\s?{_TIME}{_ZONE}|(?![\w.-]))",
         "<time>",
         "2026-03-01T08:15:42.118Z job failed",
         "release 2026.03 failed",
     ),
     TokenClass(
         "timestamp-text",
-        rf"\b(?:{_DAY},?\s{{1,2}})?(?:\d{{1,2}}[ -]{_MONTH}[ -]\d{{2,4}}|{_MONTH}\s{{1,2}}\d{{1,2}}(?:,?\s\d{{4}})?)[ T,:]{{1,2}}{_CLOCK}{_ZONE}(?:\s\d{{4}})?",
+        rf"\b(?:{_DAY},?\s{{1,2}})?(?:\d{{1,2}}[ -]{_MONTH}[ -]\d{{2,4}}|{_MONTH}\s{{1,2}}\d{{1,2}}(?:,?\s\d{{4}})?)[ T,:]{{1,2}}{_TIME}{_ZONE}(?:\s\d{{4}})?",
         "<time>",
         "Sun, 01 Mar 2026 08:15:42 +0000 refused",
         "May 4 tests failed",
     ),
     TokenClass(
         "timestamp-numeric",
-        rf"(?<![\w.])\d{{1,2}}[/.-]\d{{1,2}}[/.-]\d{{2,4}},?\s{_CLOCK}{_ZONE}",
+        rf"(?<![\w.])\d{{1,2}}[/.-]\d{{1,2}}[/.-]\d{{2,4}},?\s{_TIME}{_ZONE}",
         "<time>",
         "03/01/2026 08:15:42 AM refused",
         "ratio 3/1/2 refused",
+    ),
+    TokenClass(
+        "timestamp-value",
+        r"\b(?:datetime\.)?(?:datetime|date|time|Timestamp)\((?:\d{1,6}(?:, ){0,1}){3,8}",
+        "<time>(",
+        "created_at=datetime.datetime(2026, 3, 1, 8, 15) is naive",
+        "datetime.now() is naive",
+    ),
+    TokenClass(
+        "timestamp-in-name",
+        r"(?<![\w.-])\d{4}-\d{2}-\d{2}[T_-]\d{2}[_.-]\d{2}[_.-]\d{2}(?:[_.-]\d{1,6})?Z?(?!\w)",
+        "<time>",
+        "see 2026-03-01T08_15_42_118Z-debug-0.log",
+        "see 2026-03-01-a",
     ),
     TokenClass(
         "timestamp-compact",
@@ -193,7 +252,7 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
     ),
     TokenClass(
         "hex",
-        rf"(?<![\w.])(?=[a-f]{{0,40}}\d)(?=\d{{0,40}}[a-f]){_HEX}{{8,128}}(?![\w])",
+        rf"(?<![\w.])(?=[a-f]{{0,40}}\d)(?=\d{{0,40}}[a-f]){_HEX}{{7,128}}(?![\w])",
         "<id>",
         "image 3f1c2d9eaa10 not found",
         "a deadbeef facade decade",
@@ -206,11 +265,33 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
         "12345678",
     ),
     TokenClass(
+        "keyed-id",
+        r"(?i:\b(?:request|correlation|trace|span|session|transaction|invocation|message|event|job|build|run)[-_ ]?id)[\"']?(?::\s?|=|\s)[\"']?"
+        r"(?=[\w.-]{0,64}\d)[\w.-]{3,64}",
+        _keyed,
+        "Request ID: 4Z9QF2K7M1T8R3VX denied",
+        "request id is missing",
+    ),
+    TokenClass(
+        "random",
+        r"(?<![A-Za-z0-9])(?=[A-Za-z0-9]{12,128}(?![A-Za-z0-9]))(?=[A-Z0-9]{0,40}[a-z])(?=[a-z0-9]{0,40}[A-Z])(?:[A-Za-z]{1,4}\d{1,4}|\d{1,4}[A-Za-z]{1,4}){3,}[A-Za-z0-9]{0,4}(?![A-Za-z0-9])",
+        "<id>",
+        "ticket Qm7vS2Z4T3pVw91kLx rejected",
+        "testV1Migration rejected",
+    ),
+    TokenClass(
         "prefixed-id",
         r"\b(?:req|run|job|msg|toolu|call|trace|span|session|evt|cus|pi|build)_(?=[A-Za-z]{0,32}\d)[A-Za-z0-9]{8,64}\b",
         "<id>",
         "request req_011CSHoEeqs5C35K failed",
         "run_all_tests failed",
+    ),
+    TokenClass(
+        "header",
+        r"^(?:< ?)?(?i:age|cf-ray|content-length|date|etag|expires|last-modified|retry-after|set-cookie|x-[a-z-]{1,40}): .{1,400}",
+        _header,
+        "Retry-After: 81",
+        "on date: 3",
     ),
     # --- paths -----------------------------------------------------------------------------------------
     TokenClass(
@@ -219,6 +300,13 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
         _url,
         "GET http://10.1.2.3:40213/cart failed",
         "file a:/b missing",
+    ),
+    TokenClass(
+        "drive-path",
+        r"(?<![\w])[A-Za-z]:(?:\\[^\\\s:*?\"<>|(]{1,255}){1,40}",
+        lambda path: "<dir>/" + path.rpartition("\\")[2],
+        r"D:\a\shop\src\cart.ts(4,9): error TS2345",
+        "a:b",
     ),
     TokenClass(
         "temporary-path",
@@ -251,7 +339,7 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
     TokenClass(
         "file-line-paren",
         r"\(\d{1,7},\d{1,7}\)(?=:)",
-        "(<n>)",
+        ":<n>",
         "app.ts(12,5): error TS2304",
         "f(1,2) is 3",
     ),
@@ -265,13 +353,44 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
     # --- processes, hosts, ports -----------------------------------------------------------------------
     TokenClass(
         "process",
-        r"(?i:\b(?:pid|ppid|tid|process|thread|lwp|goroutine|worker|pool))[ :=#-]{1,3}\d{1,10}(?:[ -](?:thread|worker)-\d{1,6})?(?!\w)",
-        lambda text: text.rstrip("0123456789") + "<n>" if text.count("-") < 2 else "<worker>",
+        r"(?i:\b(?:pid|ppid|tid|process|thread|lwp|goroutine|daemon|cpu|agent|child|node))(?::\s?|[ =#-])\d{1,10}(?![\w.])",
+        _without_number,
         "worker pid 4312 exited",
         "rapid 4312",
     ),
+    TokenClass(
+        "named-thread",
+        r"(?<=') \(\d{1,10}\)(?= panicked\b)|(?i:\bthread) \d{1,10}(?!\w)",
+        lambda text: " (<n>)" if text.startswith(" (") else "thread <n>",
+        "thread 'main' (8402) panicked",
+        "threads 3",
+    ),
+    TokenClass(
+        "worker",
+        r"(?<![\w.-])(?:[A-Za-z0-9]\w{0,24}[-/:]){0,4}(?i:\w{0,24}(?:worker|thread|exec|pool|task|fork))[-/:#]?(?:u?\d{1,6}[-:/]){0,2}"
+        r"(?:(?:thread|worker|exec)-)?\d{1,6}(?!\w|\.\d)",
+        "<worker>",
+        "ForkPoolWorker-11 died, pool-3-thread-7 is gone",
+        "task 3 died",
+    ),
+    TokenClass("worker-mark", r"\[gw\d{1,4}\]", "[<worker>]", "[gw3] FAILED test_push", "[gw] FAILED"),
     TokenClass("process-mark", r"={2}\d{1,10}={2}", "==<n>==", "==4120==ERROR", "a==4120"),
     TokenClass("process-bracket", r"(?<=[A-Za-z])\[\d{2,8}\](?=:)", "[<n>]", "sshd[4120]: refused", "a[12] = 3"),
+    TokenClass(
+        "job-notice",
+        r"(?<=: )\s{0,3}\d{2,8}(?=\s(?:Killed|Terminated|Aborted|Segmentation|Illegal|Bus error|Floating|Hangup|Quit|Trace)\b)",
+        "<n>",
+        "run.sh: line 12:  4411 Killed",
+        "total: 4411 Kills",
+    ),
+    TokenClass(
+        "stream",
+        r"(?i:\b(?:stream|request|connection|channel|session|attempt|retry|try|vertex)) #?\d{1,9}(?![\w.:])",
+        _without_number,
+        "HTTP/2 stream 17 was reset",
+        "streams 17",
+    ),
+    TokenClass("step-mark", r"^#\d{1,4} \d{1,6}\.\d{1,3}(?= )", "#<n>", "#12 31.07 ERROR: no such file", "a #12 31.07"),
     TokenClass(
         "ip",
         r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?(?![\w.]\d)",
@@ -280,16 +399,37 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
         "version 1.2.3 refused",
     ),
     TokenClass(
+        "ipv6",
+        r"\[(?!\d{1,2}:\d{2}(?!\d))(?=[^\]]{0,40}:[^\]]{0,40}:)[0-9A-Fa-f:.%a-z]{3,60}\](?::\d{1,5})?|(?<![\w:])(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}(?![\w:])",
+        "<ip>",
+        "peer [2001:db8::9a1]:50512 closed",
+        "std::add failed",
+    ),
+    TokenClass(
         "host-port", r"\b[A-Za-z][\w.-]{0,128}:\d{4,5}(?!\w)", _port, "localhost:49213 refused", "db:5432 refused"
     ),
     # --- counters --------------------------------------------------------------------------------------
     TokenClass("progress", r"\[?\b\d{1,7}\s?(?:/|of)\s?\d{1,7}\b\]?", "<n>/<n>", "[812/2044] attempt 1 of 3", "a/b"),
     TokenClass(
+        "measured",
+        r"(?i:\b(?:used|requested|remaining|available|allocated|retained))[ :=]{1,3}\d{1,20}(?![\w.])",
+        _without_number,
+        "limit reached, Used 29112, Requested 2048",
+        "unused 3",
+    ),
+    TokenClass(
         "size",
-        r"(?<![\w.])\d{1,12}(?:[.,]\d{1,6})?\s?(?:[KMGTkmgt]i?[Bb]|bytes|[Bb])(?:/s)?(?!\w)",
+        r"(?<![\w.])\d{1,12}(?:[.,]\d{1,6})?\s?(?:[KMGTkmgt]i?[Bb]|bytes|byte\(s\)|object\(s\)|[Bb])(?:/s)?(?!\w)",
         "<size>",
         "read 12.4 MiB/s",
         "12 books",
+    ),
+    TokenClass(
+        "fine-number",
+        r"(?<![\w.=@^~<>v-])\d{1,9}\.\d{3,12}(?![\w.]\w|\w)",
+        "<n>",
+        "lag is 298.771 now",
+        "needs ==1.234 now",
     ),
     # --- meaning: codes, versions, names, values -------------------------------------------------------
     TokenClass(
@@ -313,7 +453,7 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
         "needs 2.31.0",
         "at 5",
     ),
-    TokenClass("name", r"\b[A-Za-z_][\w-]{0,64}\d[\w-]{0,64}", None, "error[E0308] in test_case_1", "308 cases"),
+    TokenClass("name", r"\b[A-Za-z_][\w-]{0,64}\d[\w-]{0,64}", _name, "error[E0308] in test_case_1", "308 cases"),
     TokenClass("seed", r"(?i:\b(?:random[ _-])?seed)[ :=]{1,3}\d{1,20}", "seed <n>", "seed=918273", "seeds 3 of"),
-    TokenClass("big-number", r"(?<![\w.-])\d{5,20}(?![\w.]\w)", "<n>", "request 918273 failed", "10 failed"),
+    TokenClass("big-number", r"(?<![\w.-])\d{5,20}(?![\w.]\w)", "<n>", "order 918273 failed", "10 failed"),
 )
