@@ -56,4 +56,5 @@ def build(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure; nothing here passes or fails."""
     session.install(".")
-    session.run("python", "benchmarks/wrapping.py", *session.posargs)
+    for name in session.posargs or ("startup", "failing", "throughput"):
+        session.run("python", f"benchmarks/{name}.py")
