@@ -7,9 +7,11 @@ import time
 
 from kos_retry import limits
 from kos_retry.adapters import state
+from kos_retry.adapters.checks import SuccessChecks, verify_options
 from kos_retry.adapters.clock import SystemClock, timestamp
 from kos_retry.adapters.journal import SessionJournal
-from kos_retry.adapters.process.runner import ProcessRunner
+from kos_retry.adapters.process import standard
+from kos_retry.adapters.process.runner import ProcessRunner, RunnerOptions
 from kos_retry.adapters.process.signals import SignalPipe
 from kos_retry.adapters.proposals import CommandProposer
 from kos_retry.engine.redact import Redactor, secret_values
@@ -27,30 +29,48 @@ if TYPE_CHECKING:
     from kos_retry.settings import RunSettings
 
 
-def run(argv: Sequence[str], options: RunSettings) -> Result:
-    """Run a command under the given options and return how it ended."""
+def run(argv: Sequence[str], settings: RunSettings) -> Result:
+    """Run a command under the given settings and return how it ended."""
     environment = dict(os.environ)
-    session = options.session or state.new_session_id(time.time(), os.urandom(4))
-    directory = state.session_directory(state.state_directory(options.state_dir, environment), session)
-    redactor = Redactor(secret_values(environment, options.mask_env))
+    session = settings.session or state.new_session_id(time.time(), os.urandom(4))
+    directory = state.session_directory(state.state_directory(settings.state_dir, environment), session)
+    redactor = Redactor(secret_values(environment, settings.mask_env))
+    closed = standard.occupy()
+    replayed = standard.spool_input() if settings.replay_stdin and standard.STDIN not in closed else None
     signal_pipe = SignalPipe()
-    late = _Late(redactor, options)
+    held = standard.Held() if settings.hold_output else None
+    late = _Late(redactor, settings)
+    options = RunnerOptions(
+        timeout_seconds=settings.timeout,
+        deadline_at=None if settings.deadline is None else time.monotonic() + settings.deadline,
+        deadline_seconds=settings.deadline,
+        grace_seconds=settings.kill_after,
+        tty=settings.tty,
+        warm_up=late.warm_up,
+        warm_up_seconds=limits.WARM_UP_SECONDS,
+        replayed_input=replayed,
+        held=held,
+        closed=closed,
+    )
     loop = Loop(
         proposer=CommandProposer(
             argv,
             environment,
             session=session,
             directory=directory,
-            delivery=options.guidance,
-            max_attempts=options.max_attempts,
+            delivery=settings.guidance,
+            max_attempts=settings.max_attempts,
             redactor=redactor,
             warn=tell,
         ),
-        runner=ProcessRunner(
-            signal_pipe,
-            timeout_seconds=options.timeout,
-            grace_seconds=options.kill_after,
-            warm_up=(limits.WARM_UP_SECONDS, late.warm_up),
+        runner=ProcessRunner(signal_pipe, options),
+        checks=SuccessChecks(
+            verify=settings.verify,
+            require=settings.require,
+            forbid=settings.forbid,
+            signal_pipe=signal_pipe,
+            options=verify_options(options),
+            warn=tell,
         ),
         observer=late,
         judge=late,
@@ -59,26 +79,29 @@ def run(argv: Sequence[str], options: RunSettings) -> Result:
             session=session,
             argv=[redactor.text(word) for word in argv],
             started=timestamp(),
-            max_attempts=options.max_attempts,
-            reports=options.report,
+            settings=settings,
         ),
         clock=SystemClock(signal_pipe),
+        flaky_fails=settings.flaky_result == "fail",
     )
     try:
         return loop.run()
     finally:
         late.close()
         signal_pipe.close()
+        if held is not None:
+            held.release()
 
 
 class _Late:
     """Observer and judge, imported when the first attempt has failed or takes long enough that it may."""
 
-    def __init__(self, redactor: Redactor, options: RunSettings) -> None:
+    def __init__(self, redactor: Redactor, settings: RunSettings) -> None:
         self._redactor = redactor
-        self._options = options
+        self._settings = settings
         self._extraction: Extraction | None = None
         self._observer: OutcomeObserver | None = None
+        self._seed = settings.seed if settings.seed is not None else int.from_bytes(os.urandom(8), "big")
 
     def warm_up(self) -> None:
         """Load in a thread what a failure will need, while the command runs."""
@@ -96,17 +119,20 @@ class _Late:
         from kos_retry.engine.decide import decide
         from kos_retry.model import NextAttempt, Policy
 
-        options = self._options
+        settings = self._settings
         policy = Policy(
-            max_attempts=options.max_attempts or None,
-            max_stagnant_attempts=options.max_stagnant_attempts,
-            zero_delta_fail_fast=options.zero_delta_fail_fast,
-            max_identical_signatures=options.max_identical_signatures,
-            max_prompt_bytes=options.max_prompt_bytes,
-            max_prompt_tokens=options.max_prompt_tokens,
-            next_attempt=NextAttempt.SAME if options.guidance == "none" else NextAttempt.MAY_DIFFER,
+            max_attempts=settings.max_attempts or None,
+            deadline_seconds=settings.deadline,
+            retry_on=tuple(settings.retry_on),
+            stop_on=tuple(settings.stop_on),
+            max_stagnant_attempts=settings.max_stagnant_attempts,
+            zero_delta_fail_fast=settings.zero_delta_fail_fast,
+            max_identical_signatures=settings.max_identical_signatures,
+            max_prompt_bytes=settings.max_prompt_bytes,
+            max_prompt_tokens=settings.max_prompt_tokens,
+            next_attempt=NextAttempt.SAME if settings.guidance == "none" else NextAttempt.MAY_DIFFER,
         )
-        schedule = Schedule(options.delay, options.backoff, options.max_delay, options.jitter, self._seed())
+        schedule = Schedule(settings.delay, settings.backoff, settings.max_delay, settings.jitter, self._seed)
         return decide(history, policy, schedule=schedule, seconds_used=seconds_used)
 
     def close(self) -> None:
@@ -121,7 +147,8 @@ class _Late:
 
             self._extraction = Extraction(self._redactor)
             self._extraction.warm()
-            self._observer = OutcomeObserver(self._redactor, self._extraction, _workspace())
+            conditions = [*self._settings.retry_on, *self._settings.stop_on]
+            self._observer = OutcomeObserver(self._redactor, self._extraction, _workspace(), conditions, tell)
         return self._observer
 
     def _load_quietly(self) -> None:
@@ -132,9 +159,6 @@ class _Late:
             import kos_retry.report.render  # noqa: F401 - imported for the cache
         except Exception:  # noqa: BLE001, S110 - a thread nobody waits for has nobody to tell
             pass
-
-    def _seed(self) -> int:
-        return self._options.seed if self._options.seed is not None else int.from_bytes(os.urandom(8), "big")
 
 
 def _workspace() -> str:

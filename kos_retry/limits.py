@@ -63,6 +63,10 @@ DRAIN_SECONDS = 0.2
 # Capture, in bytes for each stream: what `run` keeps of the output as evidence.
 CAPTURE_HEAD_BYTES = 1024 * 1024
 CAPTURE_TAIL_BYTES = 3 * 1024 * 1024
+# Between them: windows round what speaks of a failure, within the first part of what neither head nor tail holds.
+CAPTURE_MIDDLE_BYTES = 512 * 1024
+CAPTURE_SCAN_BYTES = 64 * 1024 * 1024
+CAPTURE_WINDOW_BYTES = 4096
 # One read; 256 KiB was the fastest of 64 KiB to 1 MiB on a pipe of 1 MiB (measured).
 READ_BYTES = 256 * 1024
 PIPE_BYTES = 1024 * 1024
@@ -89,3 +93,8 @@ MIN_SECRET_CHARS = 6
 
 # The start of a run is cheap until the command has taken this long: then the failure path is loaded.
 WARM_UP_SECONDS = 0.05
+
+# Regular expressions of users: the time for each, and how much of an output they see (an honest expression
+# needs milliseconds for it; a catastrophic one would need years).
+EXPRESSION_SECONDS = 2.0
+EXPRESSION_TEXT_BYTES = 4 * 1024 * 1024

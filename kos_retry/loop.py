@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kos_retry.model import Decision, FailureEnvelope
     from kos_retry.outcome import Outcome
-    from kos_retry.ports import AttemptRunner, Clock, Journal, Judge, Observer, Proposer, Reporter
+    from kos_retry.ports import AttemptRunner, Checks, Clock, Journal, Judge, Observer, Proposer, Reporter
 
 _SIGNAL_BASE = 128
 
@@ -25,19 +25,23 @@ class Loop:
         *,
         proposer: Proposer,
         runner: AttemptRunner,
+        checks: Checks,
         observer: Observer,
         judge: Judge,
         journal: Journal,
         reporter: Reporter,
         clock: Clock,
+        flaky_fails: bool = False,
     ) -> None:
         self._proposer = proposer
         self._runner = runner
+        self._checks = checks
         self._observer = observer
         self._judge = judge
         self._journal = journal
         self._reporter = reporter
         self._clock = clock
+        self._flaky_fails = flaky_fails
 
     def run(self) -> Result:
         """Attempt until an attempt passes, nothing speaks for another one, or somebody says stop."""
@@ -53,9 +57,12 @@ class Loop:
                 self._journal.begin(proposal)
             outcome = running.wait()
             if outcome.succeeded:
+                self._checks.check(proposal, running, outcome)
+            if outcome.succeeded:
                 if outcome.survivors:
                     self._reporter.left_running(outcome)
-                return self._end(Result(_passed(history, differed), 0, attempt, history, decision))
+                status = _passed(history, differed)
+                return self._end(Result(status, self._code_of_pass(status, history), attempt, history, decision))
             envelope = self._observer.observe(proposal, outcome)
             decision = self._judge.decide([*history, envelope], self._clock.now() - began)
             envelope = envelope.model_copy(update={"emitted_recommendation": decision.recommendation})
@@ -65,7 +72,8 @@ class Loop:
             self._reporter.attempt(envelope, decision, goes_on)
             if not goes_on:
                 status = FAILED if outcome.cancelled_by is None else CANCELLED
-                return self._end(Result(status, outcome.exit_code, attempt, history, decision))
+                # A command that exits with 0 and fails a check has failed all the same.
+                return self._end(Result(status, outcome.exit_code or 1, attempt, history, decision))
             interrupted = self._clock.wait(decision.delay_seconds or 0.0)
             if interrupted is not None:
                 return self._end(Result(CANCELLED, _SIGNAL_BASE + interrupted, attempt, history, decision))
@@ -79,6 +87,9 @@ class Loop:
             return True
         # Running the same thing again is no pivot.
         return decision.recommendation == "pivot_strategy" and self._proposer.can_differ()
+
+    def _code_of_pass(self, status: str, history: list[FailureEnvelope]) -> int:
+        return history[0].exit_code or 1 if status == FLAKY and self._flaky_fails else 0
 
     def _end(self, result: Result) -> Result:
         self._journal.end(result)

@@ -34,26 +34,40 @@ class Proposal:
 
 
 class Captured:
-    """What was kept of one stream: its head, its tail, and how many bytes between them were left out."""
+    """What was kept of one stream: its head, telling parts of its middle, its tail, and how many bytes were left out."""
 
-    __slots__ = ("head", "omitted", "tail")
+    __slots__ = ("head", "middle", "omitted", "tail")
 
-    def __init__(self, head: bytes = b"", tail: bytes = b"", omitted: int = 0) -> None:
+    def __init__(self, head: bytes = b"", tail: bytes = b"", omitted: int = 0, middle: bytes = b"") -> None:
         self.head = head
+        self.middle = middle
         self.tail = tail
         self.omitted = omitted
+
+
+class Broken:
+    """A check of success that did not hold: its name, and what it said."""
+
+    __slots__ = ("detail", "name")
+
+    def __init__(self, name: str, detail: str) -> None:
+        self.name = name
+        self.detail = detail
 
 
 class Outcome:
     """What an attempt did, raw.
 
     ``exit_code`` is what a shell would report (128 + N for signal N). ``cancelled_by`` is the number of the
-    signal that ended kos-retry's own work, ``limit_seconds`` the time limit that ended the command.
+    signal that ended kos-retry's own work, ``limit_seconds`` the time limit that ended the command, a deadline of the
+    whole run where ``at_deadline`` says so.
     ``not_started`` says why the command could not be started; it then counts as the attempt's output.
-    ``survivors`` are process ids that a successful command left running with our output in their hands.
+    ``broken`` are the checks of success that did not hold. ``survivors`` names what a successful command left running.
     """
 
     __slots__ = (
+        "at_deadline",
+        "broken",
         "cancelled_by",
         "duration_seconds",
         "exit_code",
@@ -74,6 +88,7 @@ class Outcome:
         self.started_at = started_at
         self.signal: str | None = None
         self.timed_out = False
+        self.at_deadline = False
         self.killed = False
         self.limit_seconds: float | None = None
         self.cancelled_by: int | None = None
@@ -82,12 +97,13 @@ class Outcome:
         self.sink_closed = False
         self.stdout = Captured()
         self.stderr = Captured()
-        self.survivors: tuple[int, ...] = ()
+        self.survivors: tuple[str, ...] = ()
+        self.broken: tuple[Broken, ...] = ()
 
     @property
     def succeeded(self) -> bool:
         """Return whether the command passed."""
-        return self.exit_code == 0 and not self.timed_out and self.cancelled_by is None
+        return self.exit_code == 0 and not self.timed_out and self.cancelled_by is None and not self.broken
 
 
 # How a whole run ended.

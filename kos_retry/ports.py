@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from kos_retry.model import Decision, DiagnosticArtifact, FailureEnvelope
-from kos_retry.outcome import Outcome, Proposal, Result
+from kos_retry.outcome import Captured, Outcome, Proposal, Result
 
 
 class RunningAttempt(Protocol):
@@ -14,12 +14,22 @@ class RunningAttempt(Protocol):
     def wait(self) -> Outcome:
         """Pass its output through until it ends, whatever ends it, and return what it did."""
 
+    def captured(self) -> tuple[Captured, Captured]:
+        """Return what was kept of standard output and standard error, once it has ended."""
+
 
 class AttemptRunner(Protocol):
     """Starts attempts, one at a time."""
 
     def start(self, proposal: Proposal) -> RunningAttempt:
         """Start the command; one that cannot be started gives an attempt that has ended already."""
+
+
+class Checks(Protocol):
+    """What else has to hold for an attempt to count as a success."""
+
+    def check(self, proposal: Proposal, attempt: RunningAttempt, outcome: Outcome) -> None:
+        """Set the outcome's ``broken`` checks, and its ``cancelled_by`` where a signal came meanwhile."""
 
 
 class Observer(Protocol):

@@ -29,7 +29,7 @@ class SystemClock:
         poll.register(self._signals.fd, select.POLLIN)
         while (left := until - time.monotonic()) > 0:
             poll.poll(left * 1000)
-            stopping = [n for n in self._signals.take() if n != signals.SIGCHLD]
+            stopping = [n for n in self._signals.take() if n in signals.STOPPING]
             if stopping:
                 return stopping[0]
         return None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from kos_retry.adapters.expressions import search
 from kos_retry.adapters.extraction.extract import Extraction, Material
 from kos_retry.engine import observe as engine
 from kos_retry.engine.classify import EXIT_NOT_FOUND
@@ -16,7 +17,10 @@ from kos_retry.text.escapes import decode
 
 
 class Facts(NamedTuple):
-    """What is known of an attempt before its output is looked at."""
+    """What is known of an attempt before its output is looked at.
+
+    ``conditions`` are those of `--retry-on` and `--stop-on`; the ones on the output are tried here.
+    """
 
     attempt: int
     exit_code: int
@@ -34,12 +38,24 @@ class Facts(NamedTuple):
     duration_seconds: float | None = None
     timestamp: datetime | None = None
     omitted_bytes: int = 0
+    at_deadline: bool = False
+    broken: tuple[tuple[str, str], ...] = ()
+    conditions: tuple[str, ...] = ()
 
 
 class OutcomeObserver:
     """Observes the attempts of one run."""
 
-    def __init__(self, redactor: Redactor, extraction: Extraction, workspace: str) -> None:
+    def __init__(
+        self,
+        redactor: Redactor,
+        extraction: Extraction,
+        workspace: str,
+        conditions: Sequence[str],
+        warn: Callable[[str], None],
+    ) -> None:
+        self._conditions = tuple(conditions)
+        self._warn = warn
         self._redactor = redactor
         self._extraction = extraction
         self._workspace = workspace
@@ -52,6 +68,9 @@ class OutcomeObserver:
             signal=outcome.signal,
             timed_out=outcome.timed_out,
             limit_seconds=outcome.limit_seconds,
+            at_deadline=outcome.at_deadline,
+            broken=tuple((b.name, self._redactor.text(b.detail)) for b in outcome.broken),
+            conditions=self._conditions,
             cancelled=outcome.cancelled_by is not None,
             cause=_not_found(proposal, self._redactor)
             if outcome.not_started and outcome.exit_code == EXIT_NOT_FOUND
@@ -63,10 +82,16 @@ class OutcomeObserver:
             omitted_bytes=outcome.stdout.omitted + outcome.stderr.omitted,
         )
         streams = {"stdout": joined(outcome.stdout, self._redactor), "stderr": joined(outcome.stderr, self._redactor)}
-        return conclude(facts, streams, self._redactor, self._extraction)
+        return conclude(facts, streams, self._redactor, self._extraction, self._warn)
 
 
-def conclude(facts: Facts, streams: dict[str, str], redactor: Redactor, extraction: Extraction) -> FailureEnvelope:
+def conclude(
+    facts: Facts,
+    streams: dict[str, str],
+    redactor: Redactor,
+    extraction: Extraction,
+    warn: Callable[[str], None] | None = None,
+) -> FailureEnvelope:
     """Return the signed envelope of ``facts`` and the redacted ``streams``."""
     argv = tuple(redactor.text(word) for word in facts.argv)
     found = extraction.run(
@@ -82,6 +107,9 @@ def conclude(facts: Facts, streams: dict[str, str], redactor: Redactor, extracti
             signal=facts.signal,
             timed_out=facts.timed_out,
             limit_seconds=facts.limit_seconds,
+            at_deadline=facts.at_deadline,
+            broken=facts.broken,
+            output_matches=_output_matches(facts.conditions, streams, warn or _ignored),
             cancelled=facts.cancelled,
             argv=argv,
             constraints=tuple(redactor.text(c) for c in facts.constraints),
@@ -117,12 +145,26 @@ def _not_found(proposal: Proposal, redactor: Redactor) -> Cause:
     )
 
 
+def _output_matches(conditions: Sequence[str], streams: dict[str, str], warn: Callable[[str], None]) -> tuple[str, ...]:
+    """Return the conditions ``output:REGEX`` that hold, as far as that could be found out."""
+    wanted = {c.partition(":")[2]: c for c in conditions if c.startswith("output:")}
+    if not wanted:
+        return ()
+    found = search(list(wanted), "\n".join(streams.values()), warn)
+    return tuple(wanted[expression] for expression, hit in found.items() if hit)
+
+
+def _ignored(_text: str) -> None:
+    """Say nothing: the caller has nobody to tell."""
+
+
 def joined(captured: Captured, redactor: Redactor) -> str:
     """Return what was kept of a stream as redacted text, with a line that says what was left out."""
     if not captured.omitted:
         return redactor.text(decode(captured.head))
     head, tail = redactor.cut_edges(redactor.text(decode(captured.head)), redactor.text(decode(captured.tail)))
-    return f"{head.rstrip()}\n[{captured.omitted} bytes omitted]\n{tail}"
+    middle = redactor.text(decode(captured.middle))
+    return f"{head.rstrip()}\n[{captured.omitted} bytes omitted]\n{middle}\n{tail}"
 
 
 def _redacted(actions: Sequence[Action], redactor: Redactor) -> tuple[Action, ...]:

@@ -16,18 +16,15 @@ if TYPE_CHECKING:
     from kos_retry.engine.redact import Redactor
     from kos_retry.model import Decision, FailureEnvelope
 
-# How guidance can reach the next attempt.
-DELIVERIES = ("none", "stdin", "env", "file", "arg", "append")
 _OWN = "KOS_RETRY_"
 # Settings of ours that a nested run inherits on purpose.
 _INHERITED = "KOS_RETRY_OPT_"
-# One string in an environment or an argument vector may have 128 KiB on Linux; guidance stays far below.
 
 
 class CommandProposer:
     """Proposes the same command again, told what was learned.
 
-    ``delivery`` is one of `DELIVERIES`. Placeholders in the command (`{guidance}`, `{guidance_file}`,
+    ``delivery`` is one of `kos_retry.settings.DELIVERIES`. Placeholders in the command (`{guidance}`, `{guidance_file}`,
     `{attempt}`, `{session}`) are filled in for the delivery ``arg`` alone, so that a command with braces in it
     stays as it is otherwise.
     """
@@ -52,6 +49,8 @@ class CommandProposer:
         self._max_attempts = max_attempts
         self._redactor = redactor
         self._warn = warn
+        # Processes that leave their group are known by it; a session's name can be in use twice on one machine.
+        self._mark = os.urandom(8).hex()
 
     def can_differ(self) -> bool:
         """Return whether guidance is delivered; see the port."""
@@ -61,6 +60,7 @@ class CommandProposer:
         """Return the attempt with this number; see the port."""
         environment = {**self._environment, f"{_OWN}ATTEMPT": str(attempt), f"{_OWN}SESSION": self._session}
         environment[f"{_OWN}MAX_ATTEMPTS"] = str(self._max_attempts)
+        environment[f"{_OWN}MARK"] = self._mark
         guidance = self._redactor.text(decision.guidance) if decision is not None else ""
         if history:
             self._leave_files(environment, history[-1], guidance)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 
 from kos_retry.errors import InputError, StateError
+from kos_retry.settings import read_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 JOURNAL = "journal.jsonl"
-_ID_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
-_MAX_ID_CHARS = 64
 _PRIVATE = 0o700
 
 
@@ -37,11 +36,10 @@ def new_session_id(now: float, random: bytes) -> str:
 
 def check_session_id(name: str) -> str:
     """Return ``name`` if it can name a session; raises InputError with the rule if not."""
-    if not name or len(name) > _MAX_ID_CHARS or not set(name) <= _ID_CHARS or not name[0].isalnum():
-        raise InputError(
-            f"session '{name}': an id is 1 to {_MAX_ID_CHARS} letters, digits, '.', '_' or '-', and starts with a letter or digit"
-        )
-    return name
+    try:
+        return read_session(name)
+    except ValueError as error:
+        raise InputError(str(error)) from error
 
 
 def session_directory(state: str, session: str) -> str:

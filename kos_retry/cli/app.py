@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from kos_retry.cli.options import RUN_OPTIONS, Raw, read_values
-from kos_retry.errors import KosRetryError, UsageError
+from kos_retry.errors import KosRetryError
+from kos_retry.settings import RUN_OPTIONS, Raw
 
 app = typer.Typer(
     name="kos-retry",
@@ -26,6 +26,8 @@ extractors_app = typer.Typer(
 )
 app.add_typer(sessions_app, name="sessions")
 app.add_typer(extractors_app, name="extractors")
+config_app = typer.Typer(help="The settings that hold here.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(config_app, name="config")
 
 StateDir = Annotated[str | None, typer.Option("--state-dir", metavar="DIR", help="Where sessions are kept.")]
 MaskEnv = Annotated[
@@ -57,13 +59,11 @@ def _root(
 
 def run_command(**given: Any) -> None:
     """Wrap a command: attempt, observe, decide, retry."""
-    from kos_retry import composition
+    from kos_retry.cli import run as work
 
     command = given.pop("command") or []
     raw: Raw = {field: value for field, value in given.items() if value not in (None, [])}
-    if not command:
-        raise UsageError("no command to run: kos-retry run [OPTIONS] -- COMMAND [ARG]...")
-    raise typer.Exit(composition.run(command, read_values(raw)).exit_code)
+    raise typer.Exit(work.run_command(raw, command))
 
 
 def _run_signature() -> inspect.Signature:
@@ -72,12 +72,14 @@ def _run_signature() -> inspect.Signature:
     parameters = []
     for option in RUN_OPTIONS:
         names = [f"--{option.name}"] if option.read else [f"--{option.name}/--no-{option.name}"]
-        shown = option.shown or (str(option.default) if option.default != [] else False)
+        shown = False if option.many else option.unset if option.default is None else str(option.default)
+        if option.read is None:
+            shown = "on" if option.default else "off"
         info = typer.Option(
             *names,
             metavar=option.metavar or None,
             help=option.help,
-            show_default=shown if option.read else True,
+            show_default=shown,
             rich_help_panel=option.section,
         )
         kind: Any = bool if option.read is None else list[str] if option.many else str
@@ -85,7 +87,7 @@ def _run_signature() -> inspect.Signature:
             inspect.Parameter(
                 option.field,
                 keyword,
-                default=True if option.read is None else None,
+                default=None,
                 annotation=Annotated[kind | None, info],
             )
         )
@@ -275,6 +277,36 @@ def extractors_run(
     from kos_retry.cli import extractors as work
 
     work.run_extractor(name, log, report_file or [], exit_code)
+
+
+@config_app.command("show")
+def config_show(
+    config: Annotated[str | None, typer.Option("--config", metavar="FILE", help="The configuration file.")] = None,
+    profile: Annotated[str | None, typer.Option("--profile", metavar="NAME", help="The profile to show.")] = None,
+    form: Format = "text",
+) -> None:
+    """Print every value with its source."""
+    from kos_retry.cli import config as work
+
+    work.show(config, profile, _chosen(form, ("text", "json")))
+
+
+@config_app.command("init")
+def config_init(
+    path: Annotated[str | None, typer.Argument(metavar="[FILE]", help="Where to write it.")] = None,
+) -> None:
+    """Write a commented configuration file."""
+    from kos_retry.cli import config as work
+
+    work.init(path)
+
+
+@app.command()
+def doctor() -> None:
+    """Look for what can go wrong on this machine."""
+    from kos_retry.cli import doctor as work
+
+    raise typer.Exit(work.doctor())
 
 
 def _chosen(form: str, known: tuple[str, ...]) -> str:

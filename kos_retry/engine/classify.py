@@ -77,6 +77,7 @@ def category(
     cancelled: bool,
     constraints: Sequence[str],
     findings: Sequence[Finding],
+    checks_failed: bool = False,
 ) -> Category:
     """Return the category of an outcome.
 
@@ -87,6 +88,8 @@ def category(
         return Category.CONTEXT_CANCELLED
     if timed_out or (exit_code == EXIT_TIMED_OUT and signal is None):
         return Category.TIMEOUT
+    if checks_failed:
+        return Category.VERIFICATION_FAILED
     if constraints:
         return Category.CONSTRAINT_VIOLATION
     if exit_code == 0 and signal is None:

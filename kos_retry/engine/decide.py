@@ -14,6 +14,7 @@ from kos_retry.engine import actions, guidance, stagnation
 from kos_retry.engine.backoff import Schedule
 from kos_retry.engine.budget import budget_of, failed_actions_in_a_row
 from kos_retry.engine.compare import compare
+from kos_retry.engine.conditions import first_match
 from kos_retry.engine.sign import comparable
 from kos_retry.model import (
     Budget,
@@ -90,6 +91,20 @@ def cancelled(case: Case) -> Verdict | None:
     """Somebody said stop; nobody wants another attempt."""
     if case.latest.category is Category.CONTEXT_CANCELLED:
         return Verdict(_HALT, StopReason.CANCELLED, "the attempt was cancelled from outside")
+    return None
+
+
+def stop_on(case: Case) -> Verdict | None:
+    """The user named this failure as one that is never retried."""
+    if condition := first_match(case.policy.stop_on, case.latest):
+        return Verdict(_HALT, StopReason.NON_RETRYABLE, "a condition to stop on is met", condition)
+    return None
+
+
+def retry_on(case: Case) -> Verdict | None:
+    """The user named this failure as one to retry: neither cause nor stagnation speaks against it."""
+    if condition := first_match(case.policy.retry_on, case.latest):
+        return Verdict(_CONTINUE, None, "a condition to retry on is met", condition)
     return None
 
 
@@ -280,11 +295,13 @@ def still_news(case: Case) -> Verdict:
 RULES: tuple[Rule, ...] = (
     succeeded,
     cancelled,
+    stop_on,
     max_attempts,
     deadline,
     cost_budget,
     token_budget,
     failure_budget,
+    retry_on,
     own_budget,
     non_retryable,
     deterministic,
@@ -319,13 +336,16 @@ def decide(
         return Decision(recommendation=_CONTINUE, reasons=(reason,), budget=budget, assessment=assessment)
     case = Case(signed, policy, budget, assessment, stagnation.evidential(signed), signed[-1])
     rule, verdict = _first(case)
+    delay = _delay(case, verdict, schedule)
+    if delay is not None and budget.seconds_left is not None and delay >= budget.seconds_left:
+        rule, verdict, delay = deadline.__name__, _no_time(delay, budget.seconds_left), None
     delta = compare(signed[-2], signed[-1]) if len(signed) > 1 else None
     return Decision(
         recommendation=verdict.recommendation,
         stop_reason=verdict.stop_reason,
         reasons=(Reason(rule=rule, evidence=": ".join(part for part in (verdict.evidence, verdict.quote) if part)),),
         fix=verdict.fix,
-        delay_seconds=_delay(case, verdict, schedule),
+        delay_seconds=delay,
         guidance=guidance.write(signed, policy, verdict.recommendation, (verdict.evidence, verdict.quote), budget),
         budget=budget,
         assessment=assessment,
@@ -338,6 +358,12 @@ def _first(case: Case) -> tuple[str, Verdict]:
         if verdict := rule(case):
             return rule.__name__, verdict
     return still_news.__name__, still_news(case)
+
+
+def _no_time(delay: float, left: float) -> Verdict:
+    """Return the verdict that a wait would cross the deadline."""
+    evidence = f"the wait of {format_duration(delay)} would cross the deadline, {format_duration(left)} are left"
+    return Verdict(_HALT, StopReason.DEADLINE, evidence)
 
 
 def _said(case: Case) -> str:

@@ -32,7 +32,9 @@ class Evidence(NamedTuple):
     """What is known of one attempt, redacted, before anything is concluded from it.
 
     ``outputs`` are the texts that evidence is chosen from, the most telling last; ``argv`` the command; ``limit_seconds`` the time
-    limit that ended it, if one did; ``constraints`` those that the caller names.
+    limit that ended it, if one did, ``at_deadline`` whether that was the whole run's; ``constraints`` those that the caller
+    names; ``broken`` the checks of success that did not hold, each with what it said; ``output_matches`` the conditions on the
+    output that are met.
     """
 
     attempt: int
@@ -41,6 +43,7 @@ class Evidence(NamedTuple):
     signal: str | None = None
     timed_out: bool = False
     limit_seconds: float | None = None
+    at_deadline: bool = False
     cancelled: bool = False
     argv: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
@@ -54,12 +57,15 @@ class Evidence(NamedTuple):
     duration_seconds: float | None = None
     timestamp: datetime | None = None
     omitted_bytes: int = 0
+    broken: tuple[tuple[str, str], ...] = ()
+    output_matches: tuple[str, ...] = ()
 
 
 def observe(evidence: Evidence) -> FailureEnvelope:
     """Return the signed envelope of one attempt."""
     trusted = trusted_findings(evidence.findings)
     lines = () if evidence.exit_code == 0 and not evidence.constraints else choose_lines(*evidence.outputs)
+    names = tuple(name for name, _ in evidence.broken)
     category = evidence.category or classify.category(
         exit_code=evidence.exit_code,
         signal=evidence.signal,
@@ -67,6 +73,7 @@ def observe(evidence: Evidence) -> FailureEnvelope:
         cancelled=evidence.cancelled,
         constraints=evidence.constraints,
         findings=trusted,
+        checks_failed=bool(names),
     )
     if category is Category.SUCCESS:
         trusted, lines = (), ()
@@ -78,13 +85,14 @@ def observe(evidence: Evidence) -> FailureEnvelope:
             error_message=_message(evidence, category, trusted, lines),
             category=category,
             cause=_cause(evidence, category, trusted, lines),
-            failing_constraints=evidence.constraints + constraint_names(trusted),
+            failing_constraints=names + evidence.constraints + constraint_names(trusted),
             executed_actions=evidence.actions,
             diagnostic_artifacts=evidence.artifacts,
             extractors=evidence.failed_extractors,
             usage=evidence.usage,
             duration_seconds=evidence.duration_seconds,
             timestamp=evidence.timestamp,
+            output_matches=evidence.output_matches,
             omitted=Omitted(output_bytes=evidence.omitted_bytes),
         )
     )
@@ -108,8 +116,12 @@ def _message(
     if category is Category.SUCCESS:
         return ""
     if category is Category.TIMEOUT:
+        if evidence.at_deadline and evidence.limit_seconds is not None:
+            return f"ended at the deadline of {format_duration(evidence.limit_seconds)}"
         limit = f" after {format_duration(evidence.limit_seconds)}" if evidence.limit_seconds is not None else ""
         return f"timed out{limit}"
+    if evidence.broken:
+        return "\n".join(f"{name}: {said}" for name, said in evidence.broken)
     told = list(dict.fromkeys(text for f in findings if (text := describe(f))))[:MAX_EVIDENCE_LINES]
     if told:
         return "\n".join(told)

@@ -67,7 +67,8 @@ class FailureEnvelope(Wire):
     ``exit_code`` is what a shell would see (128 + N for a signal); ``signal`` names the signal, if one ended
     the command. ``signature`` identifies the failure, ``approach`` what was done to get there, ``coarse`` is
     the failure's class for people. ``extractors`` names those that failed, with the reason. Lists that
-    are too long are cut, and ``omitted`` says by how much.
+    are too long are cut, and ``omitted`` says by how much. ``output_matches`` are the conditions ``output:REGEX``
+    that the output met.
     """
 
     attempt: Attempt = 1
@@ -87,6 +88,7 @@ class FailureEnvelope(Wire):
     usage: Usage | None = None
     duration_seconds: Seconds | None = None
     files_changed: Count | None = None
+    output_matches: tuple[Annotated[str, bounded(MAX_CONSTRAINT_BYTES)], ...] = ()
     http_status: Annotated[int, Field(strict=True, ge=100, le=599)] | None = None
     emitted_recommendation: Recommendation | None = None
     omitted: Omitted = Omitted()

@@ -8,8 +8,9 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from kos_retry import limits
-from kos_retry.model.base import Count, Seconds, Wire
+from kos_retry.model.base import Count, Seconds, Wire, bounded
 
+Condition = Annotated[str, bounded(512)]
 Threshold = Annotated[int, Field(strict=True, ge=1)]
 
 
@@ -43,6 +44,8 @@ class Policy(StagnationPolicy):
     max_failures: Threshold | None = None
     max_transient_retries: Count = limits.MAX_TRANSIENT_RETRIES
     max_repeated_actions: Threshold = limits.MAX_REPEATED_ACTIONS
+    retry_on: tuple[Condition, ...] = ()
+    stop_on: tuple[Condition, ...] = ()
     next_attempt: NextAttempt = NextAttempt.MAY_DIFFER
     max_prompt_bytes: Count = limits.MAX_PROMPT_BYTES
     max_prompt_tokens: Count = limits.MAX_PROMPT_TOKENS

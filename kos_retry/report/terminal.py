@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from kos_retry.model import Decision, FailureEnvelope
     from kos_retry.outcome import Outcome, Result
+    from kos_retry.settings import RunSettings
 
 _PREFIX = "kos-retry: "
 
@@ -28,14 +29,12 @@ def tell(message: str) -> None:
 class TerminalReporter:
     """Tells a run's story in a line an event; a run that passes at once says nothing."""
 
-    def __init__(
-        self, *, session: str, argv: Sequence[str], started: str, max_attempts: int, reports: Sequence[tuple[str, str]]
-    ) -> None:
+    def __init__(self, *, session: str, argv: Sequence[str], started: str, settings: RunSettings) -> None:
         self._session = session
         self._argv = tuple(argv)
         self._started = started
-        self._max_attempts = max_attempts
-        self._reports = reports
+        self._max_attempts = settings.max_attempts
+        self._settings = settings
         self._entries: list[tuple[FailureEnvelope, Decision]] = []
 
     def attempt(self, envelope: FailureEnvelope, decision: Decision, goes_on: bool) -> None:
@@ -45,22 +44,36 @@ class TerminalReporter:
         from kos_retry.text.escapes import printable
 
         self._entries.append((envelope, decision))
+        if self._settings.quiet:
+            return
         of = f" of {self._max_attempts}" if self._max_attempts else ""
         said = headline(envelope)
         tell(f"attempt {envelope.attempt}{of} failed ({ending(envelope)})" + (f": {said}" if said else ""))
         for name, why in sorted(envelope.extractors.items()):
             tell(f"extractor {name} failed: {printable(why)}")
+        if self._settings.verbose:
+            self._tell_more(envelope, decision)
         if goes_on:
             why = "; ".join(printable(r.evidence) for r in decision.reasons)
             tell(f"trying again in {format_duration(decision.delay_seconds or 0.0)}: {why}")
 
     def left_running(self, outcome: Outcome) -> None:
         """Tell of processes that a successful command left behind; see the port."""
-        left = ", ".join(map(str, outcome.survivors))
-        tell(f"the command left {count(len(outcome.survivors), 'process')} running with its output open: {left}")
+        if self._settings.quiet:
+            return
+        from kos_retry.text.escapes import printable
+
+        names = ", ".join(printable(name) for name in outcome.survivors)
+        tell(f"the command passed and left {count(len(outcome.survivors), 'process')} running: {names}")
 
     def end(self, result: Result) -> None:
         """Tell how the run ended; see the port."""
+        if not self._settings.quiet:
+            self._tell_end(result)
+        for format_name, path in self._settings.report:
+            self._write_report(format_name, path, result)
+
+    def _tell_end(self, result: Result) -> None:
         if result.status in (FLAKY, REPAIRED):
             how = "flaky" if result.status == FLAKY else "repaired with guidance"
             failures = count(result.attempts - 1, "failure")
@@ -69,8 +82,17 @@ class TerminalReporter:
             )
         elif result.status != PASSED:
             self._tell_stop(result)
-        for format_name, path in self._reports:
-            self._write_report(format_name, path, result)
+
+    def _tell_more(self, envelope: FailureEnvelope, decision: Decision) -> None:
+        from kos_retry.text.escapes import printable
+
+        tell(f"  signature {envelope.signature}, class {printable(envelope.coarse)}")
+        for constraint in envelope.failing_constraints:
+            tell(f"  failing: {printable(constraint)}")
+        if envelope.cause is not None:
+            tell(f"  cause: {envelope.cause.kind} by rule {envelope.cause.rule}")
+        if decision.delta is not None:
+            tell(f"  changed: {printable(decision.delta.differential_summary)}, {decision.delta.entropy_bits:.3f} bits")
 
     def _tell_stop(self, result: Result) -> None:
         from kos_retry.text.escapes import printable
@@ -85,6 +107,8 @@ class TerminalReporter:
         tell(f"stopped after {count(result.attempts, 'attempt')}{saved}: {why}{reason}")
         if decision.fix:
             tell(f"to mend it: {printable(decision.fix)}")
+        if self._settings.retries_dropped:
+            tell("another kos-retry around this one does the retrying; --nested keep retries here, too")
 
     def _write_report(self, format_name: str, path: str, result: Result) -> None:
         from kos_retry.report.render import FORMATS

@@ -6,67 +6,94 @@ import os
 import select
 import time
 
-from kos_retry.adapters.process import group, signals
+from kos_retry.adapters.process import group, signals, standard
 from kos_retry.adapters.process.capture import Capture
 from kos_retry.adapters.process.sink import Sink
+from kos_retry.adapters.process.standard import STDERR, STDIN, STDOUT
 from kos_retry.limits import DRAIN_SECONDS, PIPE_BYTES, READ_BYTES
 from kos_retry.outcome import Captured, Outcome
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from kos_retry.adapters.process.pty import Pty
     from kos_retry.adapters.process.signals import SignalPipe
     from kos_retry.outcome import Proposal
+
+    AnySink = Sink | standard.HeldSink
 
 _NOT_FOUND = 127
 _CANNOT_EXECUTE = 126
 _TIMED_OUT = 124
 _SIGNAL_BASE = 128
+_ENOEXEC = 8
+_EIO = 5
 # Linux only; elsewhere pipes keep the size they have.
 _F_SETPIPE_SZ = 1031
-_STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
-class ProcessRunner:
-    """Starts commands.
+class RunnerOptions:
+    """How attempts are run.
 
-    ``timeout_seconds`` bounds one attempt (None: no bound), ``grace_seconds`` is the time between TERM and
-    KILL. ``warm_up`` is called once a command has run for a while, to load what a failure will need.
+    ``timeout_seconds`` bounds one attempt, ``deadline_at`` all of them on the monotonic clock (None: no bound) with
+    ``deadline_seconds`` the length it was set to; ``grace_seconds`` is the time between TERM and KILL. ``tty`` is auto, always or
+    never. ``warm_up`` is called once a command has run for ``warm_up_seconds``, to load what a failure will need.
+    ``outputs`` are where the command's standard output and error go: our descriptors by default.
     """
 
     def __init__(
         self,
-        signal_pipe: SignalPipe,
         *,
-        timeout_seconds: float | None,
+        timeout_seconds: float | None = None,
+        deadline_at: float | None = None,
+        deadline_seconds: float | None = None,
         grace_seconds: float,
-        warm_up: tuple[float, Callable[[], None]],
+        tty: str = "never",
+        warm_up: Callable[[], None] | None = None,
+        warm_up_seconds: float = 0.0,
+        outputs: tuple[int, int] = (STDOUT, STDERR),
+        replayed_input: int | None = None,
+        held: standard.Held | None = None,
+        closed: frozenset[int] = frozenset(),
     ) -> None:
+        self.timeout_seconds = timeout_seconds
+        self.deadline_at = deadline_at
+        self.deadline_seconds = deadline_seconds
+        self.grace_seconds = grace_seconds
+        self.tty = tty
+        self.warm_up = warm_up
+        self.warm_up_seconds = warm_up_seconds
+        self.outputs = outputs
+        self.replayed_input = replayed_input
+        self.held = held
+        self.closed = closed
+
+
+class ProcessRunner:
+    """Starts commands, one at a time."""
+
+    def __init__(self, signal_pipe: SignalPipe, options: RunnerOptions) -> None:
         self._signals = signal_pipe
-        self._timeout = timeout_seconds
-        self._grace = grace_seconds
-        self._warm_up = warm_up
-        self._sinks = {_STDOUT: Sink(_STDOUT), _STDERR: Sink(_STDERR)}
+        self._options = options
+        self._sinks: dict[int, AnySink] = {}
+        for fd, ours in zip((STDOUT, STDERR), options.outputs, strict=True):
+            if fd not in options.closed:
+                self._sinks[fd] = options.held.stream(ours) if options.held else Sink(ours)
 
     def start(self, proposal: Proposal) -> Attempt | Unstarted:
         """Start the command of a proposal; see the port."""
+        if self._options.held:
+            self._options.held.clear()
+        wiring = _Wiring(self._sinks, proposal, self._options)
         began = time.time()
-        pipes = {_STDOUT: os.pipe(), _STDERR: os.pipe()}
-        stdin = _spooled(proposal.stdin) if proposal.stdin is not None else None
         try:
-            pid = _spawn(proposal, {fd: write for fd, (_, write) in pipes.items()}, stdin)
+            pid = _spawn(proposal, wiring)
         except OSError as error:
-            for read, _ in pipes.values():
-                os.close(read)
+            wiring.abandon()
             return Unstarted(_unstarted(proposal, error, began))
-        finally:
-            for _, write in pipes.values():
-                os.close(write)
-            if stdin is not None:
-                os.close(stdin)
-        reads = {read: fd for fd, (read, _) in pipes.items()}
-        return Attempt(pid, began, reads, self._sinks, self._signals, (self._timeout, self._grace), self._warm_up)
+        wiring.connected()
+        return Attempt(pid, began, wiring, self._signals, self._options, proposal)
 
 
 class Unstarted:
@@ -79,34 +106,116 @@ class Unstarted:
         """Return the outcome; there is nothing to wait for."""
         return self._outcome
 
+    def captured(self) -> tuple[Captured, Captured]:
+        """Return what stands for its output."""
+        return self._outcome.stdout, self._outcome.stderr
+
+
+class _Wiring:
+    """Pipes, terminals and files between the command and us, for one attempt.
+
+    ``reads`` are our ends with the stream that each carries, ``actions`` what the child does with its ends.
+    """
+
+    def __init__(self, sinks: dict[int, AnySink], proposal: Proposal, options: RunnerOptions) -> None:
+        self.sinks = sinks
+        self.reads: dict[int, int] = {}
+        self.actions: list[tuple[int, ...] | tuple[object, ...]] = []
+        self.ptys: list[Pty] = []
+        self._children_ends: list[int] = []
+        self._input(proposal, options)
+        on_terminal = _terminal_streams(options, sinks)
+        if on_terminal:
+            self._terminals(on_terminal, interactive=self._reads_terminal and options.tty != "never")
+        for fd in sinks:
+            if fd not in on_terminal:
+                self._pipe(fd)
+
+    @property
+    def pty(self) -> Pty | None:
+        """Return the command's controlling terminal, if it has one of ours."""
+        return self.ptys[0] if self.ptys else None
+
+    def connected(self) -> None:
+        """Close the child's ends: it has them now."""
+        for fd in self._children_ends:
+            os.close(fd)
+        for pty in self.ptys:
+            pty.started()
+
+    def abandon(self) -> None:
+        """Close everything: there is no child."""
+        self.connected()
+        for fd in self.reads:
+            if all(fd != pty.master for pty in self.ptys):
+                os.close(fd)
+        for pty in self.ptys:
+            pty.close()
+
+    def _input(self, proposal: Proposal, options: RunnerOptions) -> None:
+        self._reads_terminal = False
+        if proposal.stdin is not None or options.replayed_input is not None:
+            fd = standard.input_with(options.replayed_input, proposal.stdin)
+            self._children_ends.append(fd)
+            self.actions.append((os.POSIX_SPAWN_DUP2, fd, STDIN))
+        elif STDIN not in options.closed:
+            self._reads_terminal = os.isatty(STDIN)
+
+    def _pipe(self, fd: int) -> None:
+        read, write = os.pipe()
+        _widen(write)
+        self.reads[read] = fd
+        self._children_ends.append(write)
+        self.actions.append((os.POSIX_SPAWN_DUP2, write, fd))
+
+    def _terminals(self, streams: tuple[int, ...], *, interactive: bool) -> None:
+        """Give the streams a terminal: one for all that go to the same terminal of ours, so that their order is kept."""
+        from kos_retry.adapters.process.pty import Pty
+
+        groups = [streams] if _same_terminal(streams) else [(fd,) for fd in streams]
+        for number, fds in enumerate(groups):
+            pty = Pty(interactive=interactive and number == 0)
+            self.ptys.append(pty)
+            self.reads[pty.master] = fds[0]
+            # The first one that is opened becomes the controlling terminal of the new session.
+            self.actions.append((os.POSIX_SPAWN_OPEN, fds[0], pty.slave, os.O_RDWR, 0))
+            self.actions += [(os.POSIX_SPAWN_DUP2, fds[0], fd) for fd in fds[1:]]
+            if number == 0 and interactive:
+                self.actions.append((os.POSIX_SPAWN_DUP2, fds[0], STDIN))
+
 
 class Attempt:
-    """One running command: a single poll over its output, our output, signals and clocks."""
+    """One running command: a single poll over its output, our output, signals, keys and clocks."""
 
     def __init__(
         self,
         pid: int,
         began: float,
-        reads: dict[int, int],
-        sinks: dict[int, Sink],
+        wiring: _Wiring,
         signal_pipe: SignalPipe,
-        limits: tuple[float | None, float],
-        warm_up: tuple[float, Callable[[], None]],
+        options: RunnerOptions,
+        proposal: Proposal,
     ) -> None:
         self._pid = pid
-        self._reads = reads
-        self._sinks = sinks
+        self._reads = wiring.reads
+        self._sinks = wiring.sinks
+        self._ptys = wiring.ptys
+        self._pty = wiring.pty
         self._signals = signal_pipe
-        self._timeout, self._grace = limits
-        self._captures = {fd: Capture() for fd in sinks}
+        self._options = options
+        self._captures = {fd: Capture() for fd in self._sinks}
         self._started = time.monotonic()
         self._outcome = Outcome(0, began)
         self._ended = False
         self._drain_until: float | None = None
         self._kill_at: float | None = None
-        self._warm_at: float | None = self._started + warm_up[0]
-        self._warm_up = warm_up[1]
-        self._terminal = _Terminal(pid)
+        self._warm_at = self._started + options.warm_up_seconds if options.warm_up else None
+        self._interrupts = 0
+        self._mark = _mark(proposal)
+        self._guard = group.guard(pid)
+        self._foreground = _Foreground(pid) if self._pty is None else None
+        if self._pty is not None:
+            self._pty.enter()
 
     def wait(self) -> Outcome:
         """Pass output through until the command has ended and its pipes are drained; see the port."""
@@ -114,7 +223,10 @@ class Attempt:
             while not self._ended or (self._reads and not self._drained()) or self._any_blocked():
                 self._turn()
         finally:
-            self._terminal.reclaim()
+            for pty in self._ptys:
+                pty.leave()
+            if self._foreground is not None:
+                self._foreground.reclaim()
         return self._finish()
 
     def _turn(self) -> None:
@@ -122,24 +234,44 @@ class Attempt:
         poll = select.poll()
         poll.register(self._signals.fd, select.POLLIN)
         for read, fd in self._reads.items():
-            if not self._sinks[fd].blocked:
-                poll.register(read, select.POLLIN)
+            wants_write = self._pty is not None and read == self._pty.master and self._pty.has_pending
+            events = (0 if self._sinks[fd].blocked else select.POLLIN) | (select.POLLOUT if wants_write else 0)
+            if events:
+                poll.register(read, events)
         for sink in self._sinks.values():
             if sink.blocked:
                 poll.register(sink.fd, select.POLLOUT)
-        for fd, _ in poll.poll(self._patience()):
-            if fd == self._signals.fd:
-                self._take_signals()
-            elif fd in self._reads:
-                self._pass(fd)
-            else:
-                next(s for s in self._sinks.values() if s.fd == fd).flush()
+        if self._pty is not None and self._pty.wants_input and not self._ended:
+            poll.register(STDIN, select.POLLIN)
+        for fd, events in poll.poll(self._patience()):
+            self._serve(fd, events)
         self._close_dead_sinks()
         self._watch_clock()
 
+    def _serve(self, fd: int, events: int) -> None:
+        if fd == self._signals.fd:
+            self._take_signals()
+        elif fd in self._reads:
+            if events & select.POLLOUT and self._pty is not None:
+                self._pty.flush()
+            if events & ~select.POLLOUT and not self._sinks[self._reads[fd]].blocked:
+                self._pass(fd)
+        elif fd == STDIN and self._pty is not None and all(fd != sink.fd for sink in self._sinks.values()):
+            self._take_keys(self._pty)
+        else:
+            next(sink for sink in self._sinks.values() if sink.fd == fd).flush()
+
     def _pass(self, read: int) -> None:
         """Read one chunk, pass it on, keep it."""
-        chunk = os.read(read, READ_BYTES)
+        try:
+            chunk = os.read(read, READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if error.errno != _EIO:
+                raise
+            # The way a terminal says that nobody has it open any more.
+            chunk = b""
         fd = self._reads[read]
         if not chunk:
             self._close(read)
@@ -157,29 +289,71 @@ class Attempt:
 
     def _close(self, read: int) -> None:
         del self._reads[read]
-        os.close(read)
+        if all(read != pty.master for pty in self._ptys):
+            os.close(read)
+
+    def _take_keys(self, pty: Pty) -> None:
+        interrupts, suspend = pty.take_keys()
+        self._interrupts += interrupts
+        if self._interrupts > 1:
+            self._kill()
+        if suspend:
+            self._suspend(signals.SIGTSTP)
 
     def _take_signals(self) -> None:
         for number in self._signals.take():
             if number == signals.SIGCHLD:
                 self._look_after_child()
+            elif number == signals.SIGWINCH:
+                for pty in self._ptys:
+                    pty.resize()
+            elif number == signals.SIGTSTP:
+                self._suspend(number)
             elif self._outcome.cancelled_by is None:
                 self._outcome.cancelled_by = number
                 group.send(self._pid, number)
                 group.send(self._pid, signals.SIGCONT)
-                self._kill_at = time.monotonic() + self._grace
+                self._kill_at = time.monotonic() + self._options.grace_seconds
             else:
                 # Whoever asks twice means now.
                 self._kill()
+
+    def _suspend(self, number: int) -> None:
+        """Stop the command, then ourselves, until somebody lets us go on; the clocks stand still meanwhile."""
+        stopped = time.monotonic()
+        group.send(self._pid, number)
+        if self._pty is not None:
+            # In a session of its own the command has nobody to stop it for the terminal's sake.
+            group.send(self._pid, signals.SIGSTOP)
+            self._pty.leave()
+        if self._foreground is not None:
+            self._foreground.reclaim()
+        os.kill(os.getpid(), signals.SIGSTOP)
+        if self._foreground is not None:
+            self._foreground.lend()
+        if self._pty is not None:
+            self._pty.enter()
+            self._pty.resize()
+        group.send(self._pid, signals.SIGCONT)
+        self._started += time.monotonic() - stopped
 
     def _look_after_child(self) -> None:
         """See whether the command has ended; it is reaped last, so that its group's number stays ours."""
         if self._ended:
             return
-        found = os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        if found is not None:
-            self._ended = True
-            self._drain_until = time.monotonic() + DRAIN_SECONDS
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        if self._foreground is not None and self._foreground.lent:
+            options |= os.WSTOPPED
+        found = os.waitid(os.P_PID, self._pid, options)
+        if found is None:
+            return
+        if found.si_code == os.CLD_STOPPED:
+            # The user suspended the command that holds the terminal: to the shell that is us.
+            os.waitid(os.P_PID, self._pid, os.WSTOPPED | os.WNOHANG)
+            self._suspend(signals.SIGTSTP)
+            return
+        self._ended = True
+        self._drain_until = time.monotonic() + DRAIN_SECONDS
 
     def _watch_clock(self) -> None:
         now = time.monotonic()
@@ -188,19 +362,31 @@ class Attempt:
             self._look_after_child()
         if self._warm_at is not None and now >= self._warm_at:
             self._warm_at = None
-            self._warm_up()
+            if self._options.warm_up is not None:
+                self._options.warm_up()
         if self._kill_at is not None and now >= self._kill_at and not self._ended:
             self._kill()
-        if (
-            self._timeout is not None
-            and not self._ended
-            and not self._outcome.timed_out
-            and now >= self._started + self._timeout
-        ):
-            self._outcome.timed_out, self._outcome.limit_seconds = True, self._timeout
-            group.send(self._pid, signals.SIGTERM)
-            group.send(self._pid, signals.SIGCONT)
-            self._kill_at = now + self._grace
+        due = self._due()
+        if due is not None and now >= due and not self._ended and not self._outcome.timed_out:
+            self._time_out(now, at_deadline=due == self._options.deadline_at)
+
+    def _due(self) -> float | None:
+        """Return when the attempt has to end."""
+        timeout = self._options.timeout_seconds
+        ends = [
+            at
+            for at in (None if timeout is None else self._started + timeout, self._options.deadline_at)
+            if at is not None
+        ]
+        return min(ends, default=None)
+
+    def _time_out(self, now: float, *, at_deadline: bool) -> None:
+        out = self._outcome
+        out.timed_out, out.at_deadline = True, at_deadline
+        out.limit_seconds = self._options.deadline_seconds if at_deadline else self._options.timeout_seconds
+        group.send(self._pid, signals.SIGTERM)
+        group.send(self._pid, signals.SIGCONT)
+        self._kill_at = now + self._options.grace_seconds
 
     def _kill(self) -> None:
         self._outcome.killed, self._kill_at = True, None
@@ -208,13 +394,14 @@ class Attempt:
 
     def _patience(self) -> float | None:
         """Return the milliseconds until something is due, None for as long as it takes."""
-        due = [at for at in (self._warm_at, self._kill_at, self._drain_until) if at is not None]
+        now = time.monotonic()
+        due = [at for at in (self._warm_at, self._kill_at) if at is not None]
         if self._drain_until is not None:
-            due.append(self._drain_until + self._grace)
-            due = [at for at in due if at > time.monotonic()] or due[-1:]
-        if self._timeout is not None and not self._outcome.timed_out:
-            due.append(self._started + self._timeout)
-        return None if not due else max(0.0, min(due) - time.monotonic()) * 1000 + 1
+            due += [at for at in (self._drain_until, self._drain_until + self._options.grace_seconds) if at > now]
+        end = self._due()
+        if end is not None and not self._outcome.timed_out:
+            due.append(end)
+        return None if not due else max(0.0, min(due) - now) * 1000 + 1
 
     def _drained(self) -> bool:
         return self._drain_until is not None and time.monotonic() >= self._drain_until
@@ -224,7 +411,8 @@ class Attempt:
             return False
         # Once the command had to go, a reader that does not read holds us no longer than it held the command.
         unwanted = self._outcome.timed_out or self._outcome.cancelled_by is not None
-        return not (unwanted and self._drain_until is not None and time.monotonic() >= self._drain_until + self._grace)
+        patience = self._options.grace_seconds
+        return not (unwanted and self._drain_until is not None and time.monotonic() >= self._drain_until + patience)
 
     def _finish(self) -> Outcome:
         """Reap the command, end what a failed attempt left behind, and put the outcome together."""
@@ -233,83 +421,89 @@ class Attempt:
         for read in list(self._reads):
             self._close(read)
         status = os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
-        _set_exit(out, status)
-        if out.succeeded:
-            out.survivors = group.members(self._pid) if held else ()
-        else:
-            out.killed = group.stop(self._pid, self._grace) or out.killed
+        self._set_exit(status)
+        if not out.succeeded:
+            out.killed = group.stop(self._pid, self._mark, self._options.grace_seconds) or out.killed
+            out.stdout, out.stderr = self.captured()
         os.waitpid(self._pid, 0)
+        if out.succeeded and (held or group.send(self._pid, 0)):
+            out.survivors = tuple(f"{pid} {group.name_of(pid)}".strip() for pid in group.members(self._pid, self._mark))
+        for pty in self._ptys:
+            pty.close()
+        group.dismiss(self._guard)
         out.duration_seconds = time.monotonic() - self._started
-        out.stdout, out.stderr = (self._captures[fd].result() for fd in (_STDOUT, _STDERR))
         return out
 
+    def captured(self) -> tuple[Captured, Captured]:
+        """Return what was kept of standard output and standard error."""
+        kept = {fd: capture.result() for fd, capture in self._captures.items()}
+        return kept.get(STDOUT, Captured()), kept.get(STDERR, Captured())
 
-def _set_exit(out: Outcome, status: os.waitid_result | None) -> None:
-    """Read code and signal from a wait status, in the words of a shell."""
-    if status is not None and status.si_code == os.CLD_EXITED:
-        out.exit_code = status.si_status
-    elif status is not None:
-        out.exit_code = _SIGNAL_BASE + status.si_status
-        out.signal = signals.signal_name(status.si_status)
-    if out.timed_out:
-        out.exit_code = _TIMED_OUT
-    elif out.cancelled_by is not None:
-        out.exit_code = _SIGNAL_BASE + out.cancelled_by
-    elif out.signal == "SIGINT":
-        # The terminal sent it to the command alone; the user meant the run.
-        out.cancelled_by = signals.SIGINT
+    def _set_exit(self, status: os.waitid_result | None) -> None:
+        """Read code and signal from a wait status, in the words of a shell."""
+        out = self._outcome
+        if status is not None and status.si_code == os.CLD_EXITED:
+            out.exit_code = status.si_status
+        elif status is not None:
+            out.exit_code = _SIGNAL_BASE + status.si_status
+            out.signal = signals.signal_name(status.si_status)
+        if out.timed_out:
+            out.exit_code = _TIMED_OUT
+        elif out.cancelled_by is None and out.exit_code and (self._interrupts or out.signal == "SIGINT"):
+            # The terminal told the command alone; the user meant the run.
+            out.cancelled_by = signals.SIGINT
+        if out.cancelled_by is not None and not out.timed_out:
+            out.exit_code = _SIGNAL_BASE + out.cancelled_by
 
 
-def _spawn(proposal: Proposal, outputs: dict[int, int], stdin: int | None) -> int:
-    actions = [(os.POSIX_SPAWN_DUP2, pipe, fd) for fd, pipe in outputs.items()]
-    if stdin is not None:
-        actions.append((os.POSIX_SPAWN_DUP2, stdin, _STDIN))
-    _widen(outputs.values())
+def _spawn(proposal: Proposal, wiring: _Wiring) -> int:
     argv = proposal.argv
     try:
-        return os.posix_spawnp(
-            argv[0], argv, proposal.environment, file_actions=actions, setpgroup=0, setsigdef=signals.CHANGED_BY_PYTHON
-        )
+        return _posix_spawn(os.posix_spawnp, argv[0], argv, proposal, wiring)
     except OSError as error:
         if error.errno != _ENOEXEC:
             raise
         # A script without an interpreter line: every shell runs it as its own.
-        shell = ("/bin/sh", *argv)
-        return os.posix_spawn(
-            shell[0],
-            shell,
-            proposal.environment,
-            file_actions=actions,
-            setpgroup=0,
-            setsigdef=signals.CHANGED_BY_PYTHON,
-        )
+        return _posix_spawn(os.posix_spawn, "/bin/sh", ("/bin/sh", *argv), proposal, wiring)
 
 
-_ENOEXEC = 8
+def _posix_spawn(spawn: Callable[..., int], path: str, argv: Iterable[str], proposal: Proposal, wiring: _Wiring) -> int:
+    # A terminal can only be the controlling one of a session; the session's leader leads a group, too.
+    own = {"setsid": True} if wiring.ptys else {"setpgroup": 0}
+    return spawn(
+        path, argv, proposal.environment, file_actions=wiring.actions, setsigdef=signals.CHANGED_BY_PYTHON, **own
+    )
 
 
-def _widen(pipes: object) -> None:
-    """Give pipes room, so that the command and we take fewer turns."""
+def _mark(proposal: Proposal) -> tuple[bytes, ...]:
+    """Return the settings that the processes of this attempt, and no others, inherit."""
+    names = ("KOS_RETRY_SESSION", "KOS_RETRY_ATTEMPT", "KOS_RETRY_MARK")
+    return tuple(os.fsencode(f"{name}={proposal.environment[name]}") for name in names if name in proposal.environment)
+
+
+def _widen(pipe: int) -> None:
+    """Give a pipe room, so that the command and we take fewer turns."""
     try:
         import fcntl
 
-        for pipe in pipes:  # type: ignore[attr-defined] # a view of ints
-            fcntl.fcntl(pipe, _F_SETPIPE_SZ, PIPE_BYTES)
+        fcntl.fcntl(pipe, _F_SETPIPE_SZ, PIPE_BYTES)
     except OSError:
         # Not this system, or the user's share of pipe memory is used up.
         pass
 
 
-def _spooled(data: bytes) -> int:
-    """Return a descriptor that reads ``data`` and then ends, however much of it the command takes."""
-    import tempfile
+def _terminal_streams(options: RunnerOptions, sinks: dict[int, AnySink]) -> tuple[int, ...]:
+    """Return the streams that the command shall find to be terminals."""
+    if options.tty == "never" or (options.tty == "auto" and options.held is not None):
+        return ()
+    return tuple(fd for fd in sinks if options.tty == "always" or os.isatty(fd))
 
-    with tempfile.TemporaryFile() as spool:
-        spool.write(data)
-        spool.flush()
-        fd = os.dup(spool.fileno())
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
+
+def _same_terminal(streams: tuple[int, ...]) -> bool:
+    try:
+        return len({os.ttyname(fd) for fd in streams}) == 1
+    except OSError:
+        return False
 
 
 def _unstarted(proposal: Proposal, error: OSError, began: float) -> Outcome:
@@ -322,35 +516,43 @@ def _unstarted(proposal: Proposal, error: OSError, began: float) -> Outcome:
     return out
 
 
-class _Terminal:
+class _Foreground:
     """The controlling terminal, lent to the command's group while it runs.
 
     Without it a command in a group of its own could not read from the terminal that we were started on.
     """
 
     def __init__(self, group_id: int) -> None:
+        self._group = group_id
         self._ours = 0
+        self.lent = False
         try:
-            if os.isatty(_STDIN) and os.tcgetpgrp(_STDIN) == os.getpgrp():
+            if os.isatty(STDIN) and os.tcgetpgrp(STDIN) == os.getpgrp():
                 self._ours = os.getpgrp()
-                _hand_over(group_id)
+                self.lend()
                 group.send(group_id, signals.SIGCONT)
         except OSError:
             self._ours = 0
 
+    def lend(self) -> None:
+        """Make the command's group the one that the terminal listens to."""
+        if self._ours:
+            self.lent = _hand_over(self._group)
+
     def reclaim(self) -> None:
         """Take the terminal back."""
-        if self._ours:
-            try:
-                _hand_over(self._ours)
-            except OSError:
-                pass
+        if self._ours and self.lent:
+            _hand_over(self._ours)
+            self.lent = False
 
 
-def _hand_over(group_id: int) -> None:
+def _hand_over(group_id: int) -> bool:
     """Make a group the terminal's foreground group; from the background this would stop us if not ignored."""
     before = signals.ignore(signals.SIGTTOU)
     try:
-        os.tcsetpgrp(_STDIN, group_id)
+        os.tcsetpgrp(STDIN, group_id)
+    except OSError:
+        return False
     finally:
         signals.restore(signals.SIGTTOU, before)
+    return True

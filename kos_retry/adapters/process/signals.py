@@ -16,7 +16,8 @@ else:
     import _signal
 
 SIGCHLD, SIGCONT, SIGINT, SIGKILL = _signal.SIGCHLD, _signal.SIGCONT, _signal.SIGINT, _signal.SIGKILL
-SIGPIPE, SIGTERM, SIGTTOU = _signal.SIGPIPE, _signal.SIGTERM, _signal.SIGTTOU
+SIGPIPE, SIGSTOP, SIGTERM, SIGTSTP = _signal.SIGPIPE, _signal.SIGSTOP, _signal.SIGTERM, _signal.SIGTSTP
+SIGTTOU, SIGWINCH = _signal.SIGTTOU, _signal.SIGWINCH
 # What Python changes at its start, and what a child must find as if Python had not been there.
 CHANGED_BY_PYTHON = [_signal.SIGPIPE] + ([_signal.SIGXFSZ] if hasattr(_signal, "SIGXFSZ") else [])
 # What asks us to stop; it is passed on to the command.
@@ -34,7 +35,7 @@ class SignalPipe:
     def __init__(self) -> None:
         self.fd, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else _pipe()
         self._before: dict[int, Callable[..., object] | int | None] = {}
-        for number in (*STOPPING, SIGCHLD):
+        for number in (*STOPPING, SIGCHLD, SIGTSTP, SIGWINCH):
             if _signal.getsignal(number) != _signal.SIG_IGN:
                 self._before[number] = _signal.signal(number, _noted)
         self._wakeup = _signal.set_wakeup_fd(self._write)

@@ -1,0 +1,110 @@
+"""Success is more than exit code 0: verify commands, and what the output must and must not contain."""
+
+from __future__ import annotations
+
+from kos_retry.adapters.process import standard
+from kos_retry.adapters.process.runner import ProcessRunner, RunnerOptions
+from kos_retry.outcome import Broken, Proposal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kos_retry.adapters.process.signals import SignalPipe
+    from kos_retry.outcome import Captured, Outcome
+    from kos_retry.ports import RunningAttempt
+    from kos_retry.settings import Check
+
+_SHELL = ("/bin/sh", "-c")
+_SAID_CHARS = 200
+
+
+class SuccessChecks:
+    """Runs the checks of one run, the cheap ones first; a verify command gets the same care as the command."""
+
+    def __init__(
+        self,
+        *,
+        verify: Sequence[Check],
+        require: Sequence[Check],
+        forbid: Sequence[Check],
+        signal_pipe: SignalPipe,
+        options: RunnerOptions,
+        warn: Callable[[str], None],
+    ) -> None:
+        self._verify = verify
+        self._require = require
+        self._forbid = forbid
+        self._signals = signal_pipe
+        self._options = options
+        self._warn = warn
+
+    def check(self, proposal: Proposal, attempt: RunningAttempt, outcome: Outcome) -> None:
+        """Check an attempt that exited with 0; see the port."""
+        broken = self._of_output(attempt) if self._require or self._forbid else []
+        for check in self._verify:
+            if outcome.cancelled_by is None:
+                broken += self._of_command(check, proposal, outcome)
+        if broken or outcome.cancelled_by is not None:
+            outcome.stdout, outcome.stderr = attempt.captured()
+        outcome.broken = tuple(broken)
+
+    def _of_output(self, attempt: RunningAttempt) -> list[Broken]:
+        from kos_retry.adapters.expressions import search
+        from kos_retry.text.escapes import decode, plain_text
+
+        text = "\n".join(plain_text(decode(part)) for stream in attempt.captured() for part in _parts(stream))
+        found = search([check.text for check in (*self._require, *self._forbid)], text, self._warn)
+        missing = [
+            Broken(c.name, "the output does not contain what it must") for c in self._require if found[c.text] is False
+        ]
+        present = [Broken(c.name, "the output contains what it must not") for c in self._forbid if found[c.text]]
+        # What could not be found out does not pass for success.
+        unknown = [
+            Broken(c.name, "the expression takes too long on this output")
+            for c in (*self._require, *self._forbid)
+            if found[c.text] is None
+        ]
+        return missing + present + unknown
+
+    def _of_command(self, check: Check, proposal: Proposal, outcome: Outcome) -> list[Broken]:
+        """Run one verify command, its output on our standard error: standard output is the command's own."""
+        runner = ProcessRunner(self._signals, self._options)
+        running = runner.start(Proposal(proposal.attempt, (*_SHELL, check.text), proposal.environment, b""))
+        done = running.wait()
+        if done.cancelled_by is not None:
+            outcome.cancelled_by, outcome.exit_code = done.cancelled_by, done.exit_code
+            return []
+        if done.succeeded:
+            return []
+        return [Broken(check.name, _said(done))]
+
+
+def verify_options(options: RunnerOptions) -> RunnerOptions:
+    """Return how verify commands are run: under the same limits, apart from the command's streams."""
+    return RunnerOptions(
+        timeout_seconds=options.timeout_seconds,
+        deadline_at=options.deadline_at,
+        deadline_seconds=options.deadline_seconds,
+        grace_seconds=options.grace_seconds,
+        outputs=(standard.STDERR, standard.STDERR),
+        closed=options.closed,
+    )
+
+
+def _parts(stream: Captured) -> tuple[bytes, bytes, bytes]:
+    return stream.head, stream.middle, stream.tail
+
+
+def _said(done: Outcome) -> str:
+    """Return how a verify command ended, and the last thing it said."""
+    from kos_retry.text.escapes import decode, plain_line
+
+    ending = "timed out" if done.timed_out else f"ended by {done.signal}" if done.signal else f"exit {done.exit_code}"
+    lines = [
+        line
+        for part in (*_parts(done.stdout), *_parts(done.stderr))
+        for line in decode(part).splitlines()
+        if line.strip()
+    ]
+    return ending + (f": {plain_line(lines[-1]).strip()[:_SAID_CHARS]}" if lines else "")

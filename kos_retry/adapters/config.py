@@ -1,0 +1,164 @@
+"""Configuration: `kos-retry.toml`, `[tool.kos-retry]` in pyproject.toml, and `KOS_RETRY_OPT_*`.
+
+Keys are the names of the options; `[profile.NAME]` tables hold sets of them. A TOML reader is imported only where a file is there and,
+for a pyproject.toml, speaks of us.
+"""
+
+from __future__ import annotations
+
+import os
+
+from kos_retry.errors import InputError
+from kos_retry.settings import BY_FIELD, BY_NAME, Option, Raw
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+OWN_FILE = "kos-retry.toml"
+SHARED_FILE = "pyproject.toml"
+PREFIX = "KOS_RETRY_OPT_"
+_TABLE = b"tool.kos-retry"
+_PROFILE = "profile"
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+
+
+class Configuration:
+    """What the files and the environment say: layers in rising precedence, and the profiles of the files."""
+
+    def __init__(self) -> None:
+        self.layers: list[tuple[str, Raw]] = []
+        self.profiles: dict[str, Raw] = {}
+
+
+def load(environment: Mapping[str, str], cwd: str, chosen: str | None) -> Configuration:
+    """Return the configuration that holds in ``cwd``; ``chosen`` is a file instead of the ones that are searched for.
+
+    Raises InputError that names the file, the line and the nearest known key.
+    """
+    out = Configuration()
+    for path in [chosen] if chosen else _files(cwd):
+        _add_file(out, path, missing_is_wrong=chosen is not None)
+    out.layers += _environment(environment)
+    return out
+
+
+def _files(cwd: str) -> list[str]:
+    """Return the nearest file of each kind, from ``cwd`` up to the root of the repository or of the file system."""
+    found: dict[str, str] = {}
+    directory = cwd
+    while directory:
+        for name in (OWN_FILE, SHARED_FILE):
+            path = os.path.join(directory, name)
+            if name not in found and os.path.isfile(path):
+                found[name] = path
+        parent = os.path.dirname(directory)
+        if parent == directory or os.path.exists(os.path.join(directory, ".git")):
+            break
+        directory = parent
+    return [found[name] for name in (OWN_FILE, SHARED_FILE) if name in found]
+
+
+def _add_file(out: Configuration, path: str, *, missing_is_wrong: bool) -> None:
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        if missing_is_wrong:
+            raise InputError(f"{path}: {error.strerror}") from error
+        return
+    shared = os.path.basename(path) == SHARED_FILE
+    if shared and _TABLE not in data:
+        return
+    table = _parsed(path, data)
+    if shared:
+        table = table.get("tool", {}).get("kos-retry", {})
+    where = _Place(path, data)
+    profiles = table.pop(_PROFILE, None) if isinstance(table.get(_PROFILE), dict) else None
+    out.layers.append((path, _raw(table, where)))
+    for name, values in (profiles or {}).items():
+        if not isinstance(values, dict):
+            raise InputError(f"{where.of(name)}: profile.{name} should be a table")
+        out.profiles[name] = _raw(values, where)
+
+
+def _parsed(path: str, data: bytes) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not valid TOML: {error}") from error
+
+
+class _Place:
+    """Where in a file a key stands."""
+
+    def __init__(self, path: str, data: bytes) -> None:
+        self._path = path
+        self._data = data
+
+    def of(self, key: str) -> str:
+        """Return ``path:line`` of the first line that sets ``key``."""
+        for number, line in enumerate(self._data.decode("utf-8", "replace").splitlines(), 1):
+            if line.strip().lstrip("[\"'").startswith(key):
+                return f"{self._path}:{number}"
+        return self._path
+
+
+def _raw(table: Mapping[str, Any], where: _Place) -> Raw:
+    out: Raw = {}
+    for key, value in table.items():
+        option = BY_NAME.get(key)
+        if option is None:
+            raise InputError(f"{where.of(key)}: unknown key '{key}'{nearest(key, BY_NAME)}")
+        out[option.field] = _value(option, value, where.of(key))
+    return out
+
+
+def _value(option: Option, value: Any, place: str) -> str | bool | list[str]:
+    """Return a TOML value as one would write it on the command line."""
+    if option.read is None:
+        if not isinstance(value, bool):
+            raise InputError(f"{place}: {option.name} should be true or false")
+        return value
+    if option.many:
+        values = value if isinstance(value, list) else [value]
+        if not all(isinstance(v, str) for v in values):
+            raise InputError(f"{place}: {option.name} should be a list of strings")
+        return values
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise InputError(f"{place}: {option.name} should be a string or a number")
+    return str(value)
+
+
+def _environment(environment: Mapping[str, str]) -> Iterable[tuple[str, Raw]]:
+    """Yield a layer for each variable; a repeatable option takes one value a line."""
+    for name in sorted(environment):
+        if not name.startswith(PREFIX):
+            continue
+        field = name[len(PREFIX) :].lower()
+        option = BY_FIELD.get(field)
+        if option is None:
+            raise InputError(f"variable {name}: unknown option{nearest(field, BY_FIELD)}")
+        yield f"${name}", {field: _from_variable(option, name, environment[name])}
+
+
+def _from_variable(option: Option, name: str, text: str) -> str | bool | list[str]:
+    if option.many:
+        return [line for line in text.splitlines() if line]
+    if option.read is not None:
+        return text
+    if text.lower() not in _TRUE | _FALSE:
+        raise InputError(f"variable {name}: '{text}' is not true or false")
+    return text.lower() in _TRUE
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ``, did you mean X?`` for the known name that is closest, or nothing."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(known), 1)
+    return f", did you mean '{close[0]}'?" if close else ""

@@ -1,0 +1,121 @@
+"""Our three standard descriptors: closed ones kept closed, input that can be read again, output that is held back."""
+
+from __future__ import annotations
+
+import os
+
+from kos_retry.limits import READ_BYTES
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+
+
+def occupy() -> frozenset[int]:
+    """Put something in the place of standard descriptors that are closed, and return which those were.
+
+    Otherwise the next pipe would get such a number. What is put there closes when the command starts, so that it finds its
+    descriptors as closed as they were.
+    """
+    closed = []
+    for fd in (STDIN, STDOUT, STDERR):
+        try:
+            os.fstat(fd)
+        except OSError:
+            if os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC) == fd:
+                closed.append(fd)
+    return frozenset(closed)
+
+
+def spool_input() -> int:
+    """Read standard input to its end and return a descriptor of what it held; memory stays bounded."""
+    spool = _unnamed_file()
+    while chunk := os.read(STDIN, READ_BYTES):
+        _write_all(spool, chunk)
+    return spool
+
+
+def input_with(spool: int | None, text: bytes | None) -> int:
+    """Return a descriptor that reads the spooled input and then ``text``, from the start."""
+    copy = _unnamed_file()
+    if spool is not None:
+        os.lseek(spool, 0, os.SEEK_SET)
+        while chunk := os.read(spool, READ_BYTES):
+            _write_all(copy, chunk)
+    _write_all(copy, text or b"")
+    os.lseek(copy, 0, os.SEEK_SET)
+    return copy
+
+
+class Held:
+    """Output of one attempt that is kept on disk until it is known whether this attempt decides."""
+
+    def __init__(self) -> None:
+        self._spool = _unnamed_file()
+        self._order: list[tuple[int, int]] = []
+
+    def stream(self, fd: int) -> HeldSink:
+        """Return the sink that stands for one of our outputs."""
+        return HeldSink(self, fd)
+
+    def keep(self, fd: int, chunk: bytes) -> None:
+        """Keep a chunk of one stream."""
+        _write_all(self._spool, chunk)
+        if self._order and self._order[-1][0] == fd:
+            self._order[-1] = (fd, self._order[-1][1] + len(chunk))
+        else:
+            self._order.append((fd, len(chunk)))
+
+    def clear(self) -> None:
+        """Forget what is kept: another attempt starts."""
+        os.ftruncate(self._spool, 0)
+        os.lseek(self._spool, 0, os.SEEK_SET)
+        self._order = []
+
+    def release(self) -> None:
+        """Write what is kept to our outputs, in the order in which it came."""
+        os.lseek(self._spool, 0, os.SEEK_SET)
+        for fd, size in self._order:
+            left = size
+            while left and (chunk := os.read(self._spool, min(left, READ_BYTES))):
+                left -= len(chunk)
+                try:
+                    _write_all(fd, chunk)
+                except OSError:
+                    # Nobody reads that stream any more; the other one may still have a reader.
+                    os.lseek(self._spool, left, os.SEEK_CUR)
+                    break
+
+
+class HeldSink:
+    """A sink that never blocks and never loses its reader, see `kos_retry.adapters.process.sink.Sink`."""
+
+    blocked = False
+    closed = False
+
+    def __init__(self, held: Held, fd: int) -> None:
+        self.fd = fd
+        self._held = held
+
+    def write(self, chunk: bytes) -> None:
+        """Keep a chunk."""
+        self._held.keep(self.fd, chunk)
+
+    def flush(self) -> None:
+        """Do nothing: nothing is pending."""
+
+
+def _unnamed_file() -> int:
+    """Return a descriptor of a file that nobody else can open and that vanishes with us."""
+    directory = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - the file has no name there
+    try:
+        return os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except (OSError, AttributeError):
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            return os.dup(file.fileno())
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
