@@ -17,6 +17,7 @@ from kos_retry.adapters.proposals import CommandProposer
 from kos_retry.engine.redact import Redactor, secret_values
 from kos_retry.loop import Loop
 from kos_retry.report.terminal import TerminalReporter, tell
+from kos_retry.text.bounds import well_formed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
     signal_pipe = SignalPipe()
     held = standard.Held() if settings.hold_output else None
     late = _Late(redactor, settings)
+    # A state directory that cannot be used concerns the journal and the next attempt alike; it is told once.
+    warn_of_state = _Once()
     options = RunnerOptions(
         timeout_seconds=settings.timeout,
         deadline_at=None if settings.deadline is None else time.monotonic() + settings.deadline,
@@ -61,7 +64,7 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
             delivery=settings.guidance,
             max_attempts=settings.max_attempts,
             redactor=redactor,
-            warn=tell,
+            warn=warn_of_state,
         ),
         runner=ProcessRunner(signal_pipe, options),
         checks=SuccessChecks(
@@ -74,10 +77,10 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
         ),
         observer=late,
         judge=late,
-        journal=SessionJournal(directory, session, redactor, tell, timestamp),
+        journal=SessionJournal(directory, session, redactor, warn_of_state, timestamp),
         reporter=TerminalReporter(
             session=session,
-            argv=[redactor.text(word) for word in argv],
+            argv=[redactor.text(well_formed(word)) for word in argv],
             started=timestamp(),
             settings=settings,
         ),
@@ -91,6 +94,18 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
         signal_pipe.close()
         if held is not None:
             held.release()
+
+
+class _Once:
+    """Tells the first warning and keeps the others to itself."""
+
+    def __init__(self) -> None:
+        self._told = False
+
+    def __call__(self, message: str) -> None:
+        if not self._told:
+            self._told = True
+            tell(message)
 
 
 class _Late:

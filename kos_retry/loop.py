@@ -56,6 +56,8 @@ class Loop:
             if attempt == 1:
                 self._journal.begin(proposal)
             outcome = running.wait()
+            if outcome.sink_error is not None:
+                self._reporter.output_lost(outcome)
             if outcome.succeeded:
                 self._checks.check(proposal, running, outcome)
             if outcome.succeeded:

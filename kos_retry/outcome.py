@@ -61,6 +61,7 @@ class Outcome:
     ``exit_code`` is what a shell would report (128 + N for signal N). ``cancelled_by`` is the number of the
     signal that ended kos-retry's own work, ``limit_seconds`` the time limit that ended the command, a deadline of the
     whole run where ``at_deadline`` says so.
+    ``sink_closed`` says that nobody takes the output any more, ``sink_error`` why where that is a fault.
     ``not_started`` says why the command could not be started; it then counts as the attempt's output.
     ``broken`` are the checks of success that did not hold. ``survivors`` names what a successful command left running.
     """
@@ -76,6 +77,7 @@ class Outcome:
         "not_started",
         "signal",
         "sink_closed",
+        "sink_error",
         "started_at",
         "stderr",
         "stdout",
@@ -95,6 +97,7 @@ class Outcome:
         self.not_started: str | None = None
         self.duration_seconds = 0.0
         self.sink_closed = False
+        self.sink_error: str | None = None
         self.stdout = Captured()
         self.stderr = Captured()
         self.survivors: tuple[str, ...] = ()

@@ -75,6 +75,9 @@ class Reporter(Protocol):
     def attempt(self, envelope: FailureEnvelope, decision: Decision, goes_on: bool) -> None:
         """Tell of an attempt that did not pass, and what follows."""
 
+    def output_lost(self, outcome: Outcome) -> None:
+        """Tell that the command's output could not be passed on."""
+
     def left_running(self, outcome: Outcome) -> None:
         """Tell of processes that a successful command left behind."""
 

@@ -27,12 +27,14 @@ class SystemClock:
         until = time.monotonic() + seconds
         poll = select.poll()
         poll.register(self._signals.fd, select.POLLIN)
-        while (left := until - time.monotonic()) > 0:
-            poll.poll(left * 1000)
+        while True:
+            left = until - time.monotonic()
+            poll.poll(max(0.0, left) * 1000)
             stopping = [n for n in self._signals.take() if n in signals.STOPPING]
             if stopping:
                 return stopping[0]
-        return None
+            if left <= 0:
+                return None
 
 
 def timestamp() -> str:

@@ -38,7 +38,7 @@ class SessionJournal:
     def begin(self, proposal: Proposal) -> None:
         """Record the start of a run; see the port."""
         argv = [self._redactor.text(word) for word in proposal.argv]
-        self._append({"type": "begin", "argv": argv, "cwd": _cwd()})
+        self._append({"type": "begin", "argv": argv, "cwd": self._redactor.text(_cwd())})
 
     def attempt(self, envelope: FailureEnvelope, decision: Decision) -> None:
         """Record an attempt that did not pass; see the port."""

@@ -13,7 +13,8 @@ from kos_retry.engine.classify import EXIT_NOT_FOUND
 from kos_retry.engine.redact import Redactor
 from kos_retry.model import Action, Category, Cause, CauseKind, FailureEnvelope, Retryable
 from kos_retry.outcome import Captured, Outcome, Proposal
-from kos_retry.text.escapes import decode
+from kos_retry.text.bounds import well_formed
+from kos_retry.text.escapes import decode, plain_text
 
 
 class Facts(NamedTuple):
@@ -93,10 +94,17 @@ def conclude(
     warn: Callable[[str], None] | None = None,
 ) -> FailureEnvelope:
     """Return the signed envelope of ``facts`` and the redacted ``streams``."""
-    argv = tuple(redactor.text(word) for word in facts.argv)
+    argv = tuple(redactor.text(well_formed(word)) for word in facts.argv)
     found = extraction.run(
         Material(
-            facts.attempt, facts.exit_code, facts.signal, facts.timed_out, argv, facts.workspace, streams, facts.reports
+            facts.attempt,
+            facts.exit_code,
+            facts.signal,
+            facts.timed_out,
+            argv,
+            well_formed(facts.workspace),
+            streams,
+            facts.reports,
         )
     )
     return engine.observe(
@@ -129,11 +137,11 @@ def conclude(
 
 def _not_found(proposal: Proposal, redactor: Redactor) -> Cause:
     """Return the cause of a command that was not found: what was looked for, and where."""
-    name = redactor.text(proposal.argv[0])
+    name = redactor.text(well_formed(proposal.argv[0]))
     where = (
         ""
         if "/" in name
-        else f"; it was looked for in {redactor.text(proposal.environment.get('PATH') or 'an empty PATH')}"
+        else f"; it was looked for in {redactor.text(well_formed(proposal.environment.get('PATH') or 'an empty PATH'))}"
     )
     fix = f"install {name}, or correct its name or PATH{where}"
     return Cause(
@@ -160,11 +168,19 @@ def _ignored(_text: str) -> None:
 
 def joined(captured: Captured, redactor: Redactor) -> str:
     """Return what was kept of a stream as redacted text, with a line that says what was left out."""
+    head, middle, tail = (redacted(part, redactor) for part in (captured.head, captured.middle, captured.tail))
     if not captured.omitted:
-        return redactor.text(decode(captured.head))
-    head, tail = redactor.cut_edges(redactor.text(decode(captured.head)), redactor.text(decode(captured.tail)))
-    middle = redactor.text(decode(captured.middle))
+        return head
+    head, tail = redactor.cut_edges(head, tail)
     return f"{head.rstrip()}\n[{captured.omitted} bytes omitted]\n{middle}\n{tail}"
+
+
+def redacted(raw: bytes, redactor: Redactor) -> str:
+    """Return output as plain text without secrets.
+
+    Plain first: a secret that is written with escapes between its characters is a secret all the same.
+    """
+    return redactor.text(plain_text(decode(raw)))
 
 
 def _redacted(actions: Sequence[Action], redactor: Redactor) -> tuple[Action, ...]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -15,18 +14,18 @@ from kos_retry.settings import RUN_OPTIONS, Raw
 app = typer.Typer(
     name="kos-retry",
     help="Retry what can pass, stop what cannot, and tell the next attempt what was learned.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help"]},
 )
-sessions_app = typer.Typer(help="What the journals hold.", no_args_is_help=True, rich_markup_mode=None)
+sessions_app = typer.Typer(help="What the journals hold.", rich_markup_mode=None)
 extractors_app = typer.Typer(
     help="The plug-ins that read outputs and report files.", no_args_is_help=True, rich_markup_mode=None
 )
 app.add_typer(sessions_app, name="sessions")
 app.add_typer(extractors_app, name="extractors")
-config_app = typer.Typer(help="The settings that hold here.", no_args_is_help=True, rich_markup_mode=None)
+config_app = typer.Typer(help="The settings that hold here.", rich_markup_mode=None)
 app.add_typer(config_app, name="config")
 
 StateDir = Annotated[str | None, typer.Option("--state-dir", metavar="DIR", help="Where sessions are kept.")]
@@ -35,8 +34,10 @@ MaskEnv = Annotated[
     typer.Option("--mask-env", metavar="NAME", help="Treat a variable's value as a secret; repeatable."),
 ]
 JsonLines = Annotated[bool, typer.Option("--jsonl", help="One JSON object a line in, one a line out.")]
-Format = Annotated[str, typer.Option("--format", metavar="FORMAT")]
-Source = Annotated[str, typer.Argument(metavar="[FILE]", help="A file, or - for standard input.")]
+Format = Annotated[
+    str, typer.Option("--format", metavar="FORMAT", help="text, json, or markdown where it is a report.")
+]
+Source = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for standard input.")]
 _FORMATS = ("text", "json", "markdown")
 
 
@@ -50,11 +51,14 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Retry what can pass, stop what cannot, and tell the next attempt what was learned."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def run_command(**given: Any) -> None:
@@ -228,7 +232,7 @@ def report(
 
 @app.command()
 def schema(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A wire type; all names without it.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A wire type; all names without it.")] = None,
 ) -> None:
     """Print the JSON Schema of a wire type."""
     from kos_retry.cli import schema as work
@@ -293,7 +297,7 @@ def config_show(
 
 @config_app.command("init")
 def config_init(
-    path: Annotated[str | None, typer.Argument(metavar="[FILE]", help="Where to write it.")] = None,
+    path: Annotated[str | None, typer.Argument(metavar="FILE", help="Where to write it.")] = None,
 ) -> None:
     """Write a commented configuration file."""
     from kos_retry.cli import config as work
@@ -325,14 +329,27 @@ def _read(name: str, read: Any, text: str | None) -> Any:
 def main() -> None:
     """Run the application; an expected fault is one line on standard error, a bug says how to report it."""
     try:
-        app()
+        status = app(standalone_mode=False)
     except KosRetryError as error:
-        sys.stderr.write(f"kos-retry: {error}\n")
-        raise SystemExit(error.exit_status) from None
+        _end(str(error), error.exit_status)
+    except typer.Abort:
+        raise SystemExit(130) from None
+    except _UsageError as error:
+        _end(error.format_message(), 2)
     except Exception as error:
         if "KOS_RETRY_DEBUG" in os.environ:
             raise
-        sys.stderr.write(
-            f"kos-retry: internal error: {type(error).__name__}: {error}; please report it, KOS_RETRY_DEBUG=1 shows where\n"
-        )
-        raise SystemExit(125) from None
+        _end(f"internal error: {type(error).__name__}: {error}; please report it, KOS_RETRY_DEBUG=1 shows where", 125)
+    raise SystemExit(status if isinstance(status, int) else 0)
+
+
+# The base of all faults of the command line; Typer does not export it.
+_UsageError: type[Any] = typer.BadParameter.__mro__[1]
+
+
+def _end(message: str, status: int) -> NoReturn:
+    """Write one line to standard error and end."""
+    from kos_retry.cli.output import complain
+
+    complain(message)
+    raise SystemExit(status)

@@ -15,14 +15,14 @@ from kos_retry.engine.evidence import choose_lines
 from kos_retry.engine.normalise import Normalised, explain_line
 from kos_retry.engine.redact import Redactor, secret_values
 from kos_retry.model import FailureEnvelope, OutcomeRow
-from kos_retry.text.escapes import decode
+from kos_retry.text.escapes import decode, inert, plain_text
 
 
 def explain(source: str, exit_code: int, form: str) -> None:
     """Explain the signature of a log, or of an envelope as JSON, in a file or on standard input."""
     data, _ = read_log(source)
     redactor = Redactor(secret_values(os.environ))
-    text = redactor.text(decode(data))
+    text = redactor.text(plain_text(decode(data)))
     envelope, lines = _of_envelope(text, source), []
     if envelope is None:
         with Extraction(redactor) as extraction:
@@ -84,7 +84,7 @@ def _print(envelope: FailureEnvelope, lines: list[dict[str, Any]], told: list[No
         console.print(Text(f"  line {line['number']}, score {line['score']} ({', '.join(line['marks'])})", "dim"))
     console.print(Text("what the signature is made of:"))
     for feature in sign.features(envelope):
-        console.print(Text(f"  {feature}"))
+        console.print(Text(f"  {inert(feature)}"))
     if any(entry.tokens for entry in told):
         console.print(Text("what was masked or kept in the message:"))
     for entry in told:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,13 +11,14 @@ from kos_retry.adapters.clock import timestamp
 from kos_retry.adapters.completion import complete
 from kos_retry.adapters.extraction.extract import Extraction
 from kos_retry.cli.inputs import lines, parse_json, parse_model, read_bytes
-from kos_retry.cli.output import write_json, write_text
+from kos_retry.cli.output import complain, write_json, write_text
 from kos_retry.engine.backoff import Schedule
 from kos_retry.engine.decide import decide
 from kos_retry.engine.redact import Redactor, secret_values
 from kos_retry.errors import InputError
 from kos_retry.model import Decision, FailureEnvelope, Policy, Recommendation
 from kos_retry.report.session import from_records
+from kos_retry.text.escapes import inert
 
 # What `--exit-code` turns a recommendation into.
 EXIT_CODES = {
@@ -130,9 +130,7 @@ def _in_session(
     decision = decide(history, policy, schedule=Schedule())
     if envelopes:
         history[-1] = history[-1].model_copy(update={"emitted_recommendation": decision.recommendation})
-    records = journal.SessionJournal(
-        directory, session, redactor, lambda text: sys.stderr.write(f"kos-retry: {text}\n"), timestamp
-    )
+    records = journal.SessionJournal(directory, session, redactor, complain, timestamp)
     new = history[len(before) :]
     for envelope in new:
         records.envelope(envelope, decision if envelope is new[-1] else None)
@@ -150,7 +148,7 @@ def _answer(number: int, line: bytes, overrides: dict[str, Any], extraction: Ext
         decision = decide(complete(question.history, extraction), policy, schedule=Schedule())
         return {"id": row_id, "decision": decision.model_dump(mode="json")}
     except InputError as error:
-        sys.stderr.write(f"kos-retry: {error}\n")
+        complain(str(error))
         return {"id": row_id if isinstance(row_id, (str, int, type(None))) else None, "error": str(error)}
 
 
@@ -159,4 +157,4 @@ def as_text(decision: Decision) -> str:
     lines = [f"{decision.recommendation}" + (f" ({decision.stop_reason})" if decision.stop_reason else "")]
     lines += [f"  {reason.rule}: {reason.evidence}" for reason in decision.reasons]
     lines += [f"  fix: {decision.fix}"] if decision.fix else []
-    return "\n".join(lines) + "\n" + (f"\n{decision.guidance}" if decision.guidance else "")
+    return inert("\n".join(lines) + "\n" + (f"\n{decision.guidance}" if decision.guidance else ""))

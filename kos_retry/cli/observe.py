@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from typing import Any
 
 from kos_retry.adapters.extraction.extract import Extraction
 from kos_retry.adapters.observation import Facts, conclude
 from kos_retry.cli.inputs import lines, parse_json, parse_model, read_log
-from kos_retry.cli.output import write_json
+from kos_retry.cli.output import complain, write_json
 from kos_retry.engine.redact import Redactor, secret_values
 from kos_retry.errors import InputError
 from kos_retry.model import FailureEnvelope, OutcomeRow
-from kos_retry.text.escapes import decode
+from kos_retry.text.escapes import decode, plain_text
 
 _SIGNAL_BASE = 128
 _GENERAL_FAILURE = 1
@@ -59,7 +58,9 @@ def envelope_of(row: OutcomeRow, redactor: Redactor, extraction: Extraction, omi
         duration_seconds=row.duration_seconds,
         omitted_bytes=omitted_bytes,
     )
-    return conclude(facts, {k: redactor.text(v) for k, v in streams.items() if v is not None}, redactor, extraction)
+    return conclude(
+        facts, {k: redactor.text(plain_text(v)) for k, v in streams.items() if v is not None}, redactor, extraction
+    )
 
 
 def ending(row: OutcomeRow) -> tuple[int, str | None]:
@@ -99,5 +100,5 @@ def _answer(number: int, line: bytes, redactor: Redactor, extraction: Extraction
         row = parse_model(OutcomeRow, value, where)
         return {"id": row.id, "envelope": envelope_of(row, redactor, extraction).model_dump(mode="json")}
     except InputError as error:
-        sys.stderr.write(f"kos-retry: {error}\n")
+        complain(str(error))
         return {"id": row_id if isinstance(row_id, (str, int, type(None))) else None, "error": str(error)}

@@ -39,8 +39,9 @@ def _take(word: str, rest: list[str], raw: Raw) -> None:
     """Read one option, and its value from ``rest`` where it has one."""
     name, equals, value = word[2:].partition("=")
     negated = name.removeprefix("no-")
-    option = BY_NAME.get(name) if word.startswith("--") else None
-    if option is None and negated != name and negated in BY_NAME and BY_NAME[negated].read is None:
+    long = word.startswith("--")
+    option = BY_NAME.get(name) if long else None
+    if option is None and long and negated != name and negated in BY_NAME and BY_NAME[negated].read is None:
         option = BY_NAME[negated]
     if option is None:
         raise UsageError(

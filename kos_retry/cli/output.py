@@ -10,6 +10,7 @@ import orjson
 
 from kos_retry.errors import InputError
 from kos_retry.model import Wire
+from kos_retry.text.escapes import printable
 
 
 def write_json(value: Wire | dict[str, Any], *, indent: bool = False) -> None:
@@ -22,6 +23,11 @@ def write_json(value: Wire | dict[str, Any], *, indent: bool = False) -> None:
 def write_text(text: str) -> None:
     """Write text as UTF-8, whatever the locale says."""
     write_bytes(text.encode("utf-8", "replace"))
+
+
+def complain(message: str) -> None:
+    """Write one line to standard error; what it quotes is made safe to print."""
+    sys.stderr.write(f"kos-retry: {printable(message)}\n")
 
 
 def write_bytes(data: bytes) -> None:

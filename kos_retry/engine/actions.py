@@ -10,6 +10,7 @@ import xxhash
 
 from kos_retry.limits import MAX_ACTION_INPUT_BYTES
 from kos_retry.model import Action
+from kos_retry.model.base import json_value
 from kos_retry.text.bounds import cut_bytes
 
 # What changes from call to call without changing what is done: ids, clocks and prose.
@@ -71,7 +72,7 @@ def _parsed(value: Any) -> Any:
     """Return the JSON in a string that holds an object: some callers send arguments encoded twice."""
     if isinstance(value, str) and value[:1] == "{":
         try:
-            return orjson.loads(value)
+            return json_value(orjson.loads(value))
         except orjson.JSONDecodeError:
             return value
     return value

@@ -33,6 +33,8 @@ class Schedule(NamedTuple):
         return full * share if self.jitter == "full" else full * (1 + share) / 2
 
     def _capped(self, failures: int) -> float:
+        if not self.delay_seconds:
+            return 0.0
         try:
             grown = self.delay_seconds * self.factor ** max(0, failures - 1)
         except OverflowError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kos_retry.model import Budget, FailureEnvelope, Policy
+from kos_retry.model.base import MAX_COUNT, MAX_SECONDS
 
 
 def budget_of(history: Sequence[FailureEnvelope], policy: Policy, seconds_used: float | None = None) -> Budget:
@@ -14,8 +15,10 @@ def budget_of(history: Sequence[FailureEnvelope], policy: Policy, seconds_used: 
     that no attempt reports stays None: unknown is not zero.
     """
     seconds = seconds_used if seconds_used is not None else sum(e.duration_seconds or 0.0 for e in history)
+    seconds = min(seconds, MAX_SECONDS)
     cost = _sum(e.usage.cost_usd for e in history if e.usage)
-    tokens = _sum(e.usage.tokens for e in history if e.usage)
+    known = [e.usage.tokens for e in history if e.usage and e.usage.tokens is not None]
+    tokens = min(sum(known), MAX_COUNT) if known else None
     used = max([len(history), *(e.attempt for e in history)]) if history else 0
     return Budget(
         attempts_used=used,
@@ -25,8 +28,8 @@ def budget_of(history: Sequence[FailureEnvelope], policy: Policy, seconds_used: 
         seconds_left=_left(policy.deadline_seconds, seconds),
         cost_usd_used=cost,
         cost_usd_left=_left(policy.max_cost_usd, cost),
-        tokens_used=None if tokens is None else int(tokens),
-        tokens_left=None if policy.max_tokens is None else max(0, policy.max_tokens - int(tokens or 0)),
+        tokens_used=tokens,
+        tokens_left=None if policy.max_tokens is None else max(0, policy.max_tokens - (tokens or 0)),
     )
 
 

@@ -24,7 +24,9 @@ _TRUST = {Confidence.EXACT: 0, Confidence.LIKELY: 1, Confidence.GUESS: 2}
 
 # A line that reports what a check expected speaks of the product, not of what happened to the command.
 _ASSERTION = re.compile(
-    r"(?i)\bassert|\bexpect(?:ed|s)?\b|\bto (?:equal|be|have|match)\b|^E {2,}|\btest_\w|\bFAILED\b|\bshould\b|^\s*[-+|>] "
+    r"(?i:\bassert|\bexpect(?:ed|s)?\b|\bto (?:equal|be|have|match)\b|\btest_\w|\bshould\b)|^E {2,}|\bFAIL(?:ED)?\b|^\s*[-+|>] "
+    # The title of a test says what it is about.
+    r"|^\W*(?:not ok\b|[✗✘✕✖×●])"
 )
 
 _TRANSIENT_TEXT = (

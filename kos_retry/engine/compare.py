@@ -32,7 +32,7 @@ def _to_mixture(p: set[str], q: set[str]) -> float:
     mass = 1 / len(p)
     shared = len(p & q)
     mixed = (mass + 1 / len(q)) / 2
-    return mass * (shared * log2(mass / mixed) + (len(p) - shared) * log2(2))
+    return (shared * log2(mass / mixed) + (len(p) - shared)) / len(p)
 
 
 def features(envelope: FailureEnvelope) -> set[str]:
@@ -97,4 +97,9 @@ def _summary(old: FailureEnvelope, new: FailureEnvelope, zero: bool, before: set
         counts.append(f"{len(before & after)} still failing")
     if counts:
         return "constraints: " + ", ".join(counts)
-    return f"another failure: {old.coarse or old.category} became {new.coarse or new.category}"
+    return f"another failure: {_class(old)} became {_class(new)}"
+
+
+def _class(envelope: FailureEnvelope) -> str:
+    """Return a failure's class computed anew: what a caller wrote there is not ours to repeat."""
+    return sign.coarse(envelope)

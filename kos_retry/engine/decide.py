@@ -131,7 +131,7 @@ def cost_budget(case: Case) -> Verdict | None:
         return Verdict(
             _HALT,
             StopReason.COST_BUDGET,
-            f"{case.budget.cost_usd_used:.2f} of {case.policy.max_cost_usd:.2f} USD spent",
+            f"{case.budget.cost_usd_used or 0.0:.2f} of {case.policy.max_cost_usd:.2f} USD spent",
         )
     return None
 
@@ -140,7 +140,7 @@ def token_budget(case: Case) -> Verdict | None:
     """The tokens are spent."""
     if case.budget.tokens_left == 0:
         return Verdict(
-            _HALT, StopReason.TOKEN_BUDGET, f"{case.budget.tokens_used} of {case.policy.max_tokens} tokens spent"
+            _HALT, StopReason.TOKEN_BUDGET, f"{case.budget.tokens_used or 0} of {case.policy.max_tokens} tokens spent"
         )
     return None
 

@@ -111,6 +111,7 @@ _MARKS = (
         5,
         r"(?i)^[^\s:]{1,255}[:(]\d{1,7}[,:)]?(?:\d{1,7})?\)?:?(?: -)? {0,2}(?:fatal |internal )?(?:error|fail|undefined|syntax)",
     ),
+    _mark("failed-to", 2, r"(?i)\bfailed to \w"),
     _mark("error-code", 3, r"(?i)\berror[ :\[(]{1,2}[A-Z]{0,8}-?\d{1,6}\b"),
     _mark(
         "test-failed",

@@ -23,6 +23,7 @@ from kos_retry.model import (
     Policy,
     Recommendation,
 )
+from kos_retry.model.base import MAX_ATTEMPT
 from kos_retry.text.bounds import byte_length, cut_bytes
 from kos_retry.text.durations import format_duration
 from kos_retry.text.escapes import plain_line, plain_text
@@ -38,7 +39,7 @@ def context(history: Sequence[FailureEnvelope], policy: Policy) -> Disambiguatio
     deltas = tuple(compare(a, b) for a, b in pairwise(recent))
     latest = history[-1] if history else None
     return DisambiguationContext(
-        attempt=latest.attempt + 1 if latest else 1,
+        attempt=min(latest.attempt + 1, MAX_ATTEMPT) if latest else 1,
         negative_constraints=_negative_constraints(history),
         deltas=deltas,
         guidance=_items(latest, deltas[-1] if deltas else None)[: limits.MAX_GUIDANCE_ITEMS] if latest else (),

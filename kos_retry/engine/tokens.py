@@ -53,7 +53,7 @@ def _below_temporary(path: str) -> str:
         parts.pop(0)
     if parts[:1] == ["folders"]:
         parts = parts[4:]
-    below = parts[2:] if parts and parts[0].startswith("pytest-of-") else parts[1:]
+    below = parts[2:] if parts and "-of-" in parts[0] else parts[1:]
     kept = below[-1:] if len(below) > 2 else below
     return "/".join(["<tmp>", *kept]) + (":<n>" if line else "")
 
@@ -296,7 +296,7 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
     # --- paths -----------------------------------------------------------------------------------------
     TokenClass(
         "url",
-        r"\b[a-z][a-z0-9+.-]{1,12}://[^\s'\"`<>]{1,512}",
+        r"\b[a-z][a-z0-9+.-]{1,12}://(?:(?!\w://)[^\s'\"`<>]){1,512}",
         _url,
         "GET http://10.1.2.3:40213/cart failed",
         "file a:/b missing",

@@ -75,6 +75,9 @@ def json_value(value: Any, depth: int = 0) -> Any:
 
 # Any JSON value. `Any` is the honest type at this edge: a recursive alias would only restate it.
 Json = Annotated[Any, BeforeValidator(json_value)]
-Count = Annotated[int, Field(strict=True, ge=0)]
-Attempt = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
-Seconds = Annotated[float, Field(ge=0, le=1e12)]
+MAX_COUNT = 2**63 - 1
+Count = Annotated[int, Field(strict=True, ge=0, le=MAX_COUNT)]
+MAX_ATTEMPT = 2**31 - 1
+Attempt = Annotated[int, Field(strict=True, ge=1, le=MAX_ATTEMPT)]
+MAX_SECONDS = 1e12
+Seconds = Annotated[float, Field(ge=0, le=MAX_SECONDS)]

@@ -81,7 +81,7 @@ class Cause(Wire):
     def _from_kind(cls, data: Any) -> Any:
         if isinstance(data, str):
             data = {"kind": data}
-        if isinstance(data, dict) and "retryable" not in data:
+        if isinstance(data, dict) and data.get("retryable") is None:
             kind = data.get("kind")
             if isinstance(kind, str) and kind in _RETRYABLE:
                 return {**data, "retryable": _RETRYABLE[CauseKind(kind)]}

@@ -22,7 +22,7 @@ from kos_retry.model.artifact import DiagnosticArtifact
 from kos_retry.model.base import Attempt, Count, Seconds, Wire, bounded, settle_spelling
 from kos_retry.model.cause import Cause
 from kos_retry.model.stagnation import Recommendation
-from kos_retry.text.bounds import cut_bytes, well_formed
+from kos_retry.text.bounds import byte_length, cut_bytes, well_formed
 
 
 class Category(StrEnum):
@@ -120,9 +120,10 @@ def _bound_lists(data: dict[str, Any]) -> dict[str, Any]:
     if isinstance(message, str):
         out["error_message"] = cut_bytes(well_formed(message), MAX_MESSAGE_BYTES)
         if out["error_message"] != message:
-            lost["message_bytes"] = len(message.encode("utf-8", "replace")) - len(out["error_message"].encode("utf-8"))
+            lost["message_bytes"] = byte_length(well_formed(message)) - byte_length(out["error_message"])
     constraints = out.get("failing_constraints")
-    if isinstance(constraints, (list, tuple)):
+    # What is no text is left for the field to refuse.
+    if isinstance(constraints, (list, tuple)) and all(isinstance(c, str) for c in constraints):
         out["failing_constraints"], lost["constraints"] = _distinct(constraints, MAX_CONSTRAINTS)
     for name, limit in (("executed_actions", MAX_ACTIONS), ("diagnostic_artifacts", MAX_ARTIFACTS)):
         items = out.get(name)

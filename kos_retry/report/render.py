@@ -9,7 +9,7 @@ import orjson
 from kos_retry.model import Category, FailureEnvelope
 from kos_retry.report.session import Entry, SessionReport
 from kos_retry.text.bounds import cut_bytes
-from kos_retry.text.escapes import plain_text, printable
+from kos_retry.text.escapes import inert, plain_text, printable
 
 _LINE_BYTES = 200
 _STATUS = {
@@ -113,5 +113,5 @@ def _span(said: str) -> str:
 
 def _block(said: str) -> str:
     """Return a quotation as an indented code block: no text can close it."""
-    lines = plain_text(said).splitlines() or ["(nothing)"]
+    lines = inert(plain_text(said)).splitlines() or ["(nothing)"]
     return "\n".join(f"    {line}" for line in lines)

@@ -21,9 +21,18 @@ _PREFIX = "kos-retry: "
 def tell(message: str) -> None:
     """Write one line of ours to standard error; where that is closed or full, the run goes on in silence."""
     try:
-        os.write(2, f"{_PREFIX}{message}\n".encode("utf-8", "replace"))
+        os.write(2, f"{_PREFIX}{_one_line(message)}\n".encode("utf-8", "replace"))
     except OSError:
         pass
+
+
+def _one_line(message: str) -> str:
+    """Return a message of ours with what it may quote made safe; plain words need nothing."""
+    if message.isascii() and message.isprintable() and "##" not in message:
+        return message
+    from kos_retry.text.escapes import printable
+
+    return printable(message)
 
 
 class TerminalReporter:
@@ -56,6 +65,10 @@ class TerminalReporter:
         if goes_on:
             why = "; ".join(printable(r.evidence) for r in decision.reasons)
             tell(f"trying again in {format_duration(decision.delay_seconds or 0.0)}: {why}")
+
+    def output_lost(self, outcome: Outcome) -> None:
+        """Tell that output could not be passed on; see the port."""
+        tell(f"output was lost: it cannot be written: {outcome.sink_error}")
 
     def left_running(self, outcome: Outcome) -> None:
         """Tell of processes that a successful command left behind; see the port."""

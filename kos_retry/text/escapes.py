@@ -21,6 +21,10 @@ _CONTROL = re.compile(r"[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # Format characters that change what a reader sees: zero-width, bidirectional overrides, BOM.
 _INVISIBLE = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 
+# Commands that CI hosts read anywhere in a line: `##[error]`, `##name[…]`.
+_LINE_COMMAND = re.compile(r"^([^\S\n]{0,80})::", re.MULTILINE)
+_HOST_COMMAND = re.compile(r"##(?=\w{0,32}\[)")
+
 
 def decode(raw: bytes) -> str:
     """Decode UTF-8, with a replacement character for what is not."""
@@ -56,12 +60,13 @@ def plain_text(text: str) -> str:
 
 def printable(text: str) -> str:
     """Return ``text`` on one line, safe to print: nothing in it is read by a terminal or a CI host."""
-    line = " ".join(plain_text(text.replace("\t", " ")).split())
-    return (
-        line.replace("##[", "## [").replace("::", ": :")
-        if line.startswith(("::", "##["))
-        else line.replace("##[", "## [")
-    )
+    return inert(" ".join(plain_text(text.replace("\t", " ")).split()))
+
+
+def inert(text: str) -> str:
+    """Return plain text in which no line is a command to a CI host, whatever stands before it."""
+    text = _HOST_COMMAND.sub("## ", text)
+    return _LINE_COMMAND.sub(r"\1: :", text) if "::" in text else text
 
 
 def _overwrite(text: str) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 # The C accelerator of the json package; importing it costs nothing, the package itself several milliseconds.
 from _json import encode_basestring_ascii as _quoted
 
+from kos_retry.text.bounds import well_formed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +25,7 @@ def json_line(value: Plain) -> str:
     if value is True or value is False:
         return "true" if value else "false"
     if isinstance(value, str):
-        return str(_quoted(value))
+        return str(_quoted(value if value.isascii() else well_formed(value)))
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, dict):

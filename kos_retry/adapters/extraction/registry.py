@@ -88,11 +88,11 @@ class DiagnosticExtractorRegistry:
         began = time.monotonic()
         try:
             artifact = self.by_name(name).extract(context)
-        except Exception as error:  # noqa: BLE001 - one failing extractor never aborts the run
+            named = artifact if artifact.name else artifact.model_copy(update={"name": name})
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - one failing extractor never aborts the run
             return ResultRecord(
                 extractor=name, error=f"{type(error).__name__}: {error}", duration_seconds=time.monotonic() - began
             )
-        named = artifact if artifact.name else artifact.model_copy(update={"name": name})
         return ResultRecord(extractor=name, ok=True, artifact=named, duration_seconds=time.monotonic() - began)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 import time
 
 from kos_retry.adapters.process import group, signals, standard
@@ -208,6 +209,7 @@ class Attempt:
         self._outcome = Outcome(0, began)
         self._ended = False
         self._drain_until: float | None = None
+        self._owed: dict[int, int] = {}
         self._kill_at: float | None = None
         self._warm_at = self._started + options.warm_up_seconds if options.warm_up else None
         self._interrupts = 0
@@ -279,16 +281,20 @@ class Attempt:
         if not self._sinks[fd].closed:
             self._sinks[fd].write(chunk)
         self._captures[fd].add(chunk)
+        if read in self._owed:
+            self._owed[read] -= len(chunk)
 
     def _close_dead_sinks(self) -> None:
         """Close what feeds a reader that is gone: the command's next write then fails as it would bare."""
         for read, fd in list(self._reads.items()):
             if self._sinks[fd].closed:
                 self._outcome.sink_closed = True
+                self._outcome.sink_error = self._sinks[fd].error
                 self._close(read)
 
     def _close(self, read: int) -> None:
         del self._reads[read]
+        self._owed.pop(read, None)
         if all(read != pty.master for pty in self._ptys):
             os.close(read)
 
@@ -354,6 +360,8 @@ class Attempt:
             return
         self._ended = True
         self._drain_until = time.monotonic() + DRAIN_SECONDS
+        # What the command itself had written is passed on, however long the reader takes; what others write later is not waited for.
+        self._owed = {read: _waiting_bytes(read) for read in self._reads}
 
     def _watch_clock(self) -> None:
         now = time.monotonic()
@@ -404,15 +412,18 @@ class Attempt:
         return None if not due else max(0.0, min(due) - now) * 1000 + 1
 
     def _drained(self) -> bool:
-        return self._drain_until is not None and time.monotonic() >= self._drain_until
+        if self._drain_until is None or time.monotonic() < self._drain_until:
+            return False
+        return self._unwanted() or all(left <= 0 for left in self._owed.values())
+
+    def _unwanted(self) -> bool:
+        """Return whether the command had to go, and its reader has had as long as it had."""
+        if not self._outcome.timed_out and self._outcome.cancelled_by is None:
+            return False
+        return self._drain_until is not None and time.monotonic() >= self._drain_until + self._options.grace_seconds
 
     def _any_blocked(self) -> bool:
-        if not any(s.blocked for s in self._sinks.values()):
-            return False
-        # Once the command had to go, a reader that does not read holds us no longer than it held the command.
-        unwanted = self._outcome.timed_out or self._outcome.cancelled_by is not None
-        patience = self._options.grace_seconds
-        return not (unwanted and self._drain_until is not None and time.monotonic() >= self._drain_until + patience)
+        return any(s.blocked for s in self._sinks.values()) and not self._unwanted()
 
     def _finish(self) -> Outcome:
         """Reap the command, end what a failed attempt left behind, and put the outcome together."""
@@ -464,7 +475,16 @@ def _spawn(proposal: Proposal, wiring: _Wiring) -> int:
         if error.errno != _ENOEXEC:
             raise
         # A script without an interpreter line: every shell runs it as its own.
-        return _posix_spawn(os.posix_spawn, "/bin/sh", ("/bin/sh", *argv), proposal, wiring)
+        script = _resolved(argv[0], proposal.environment.get("PATH", ""))
+        return _posix_spawn(os.posix_spawn, "/bin/sh", ("/bin/sh", script, *argv[1:]), proposal, wiring)
+
+
+def _resolved(name: str, path: str) -> str:
+    """Return where a command was found on the PATH."""
+    if "/" in name:
+        return name
+    places = (os.path.join(directory or ".", name) for directory in path.split(":"))
+    return next((place for place in places if os.access(place, os.X_OK) and os.path.isfile(place)), name)
 
 
 def _posix_spawn(spawn: Callable[..., int], path: str, argv: Iterable[str], proposal: Proposal, wiring: _Wiring) -> int:
@@ -479,6 +499,14 @@ def _mark(proposal: Proposal) -> tuple[bytes, ...]:
     """Return the settings that the processes of this attempt, and no others, inherit."""
     names = ("KOS_RETRY_SESSION", "KOS_RETRY_ATTEMPT", "KOS_RETRY_MARK")
     return tuple(os.fsencode(f"{name}={proposal.environment[name]}") for name in names if name in proposal.environment)
+
+
+def _waiting_bytes(fd: int) -> int:
+    """Return how many bytes wait in a pipe or a terminal."""
+    import fcntl
+    import termios
+
+    return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, b"\0" * 4), sys.byteorder)
 
 
 def _widen(pipe: int) -> None:

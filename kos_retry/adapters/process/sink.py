@@ -18,6 +18,7 @@ class Sink:
     def __init__(self, fd: int) -> None:
         self.fd, self._own = _reopened(fd)
         self.closed = False
+        self.error: str | None = None
         self._pending: memoryview | None = None
 
     @property
@@ -37,9 +38,12 @@ class Sink:
                 written = os.write(self.fd, self._pending)
             except BlockingIOError:
                 return
-            except OSError:
-                # Nobody reads any more, or the disk is full: the command learns it from its own next write.
+            except BrokenPipeError:
+                # Nobody reads any more: the command learns it from its own next write.
                 self.closed, self._pending = True, None
+                return
+            except OSError as error:
+                self.closed, self._pending, self.error = True, None, error.strerror
                 return
             self._pending = self._pending[written:] if written < len(self._pending) else None
 

@@ -90,6 +90,7 @@ class HeldSink:
 
     blocked = False
     closed = False
+    error = None
 
     def __init__(self, held: Held, fd: int) -> None:
         self.fd = fd

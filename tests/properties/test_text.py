@@ -1,0 +1,153 @@
+"""What holds for any text."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+from strategies import any_text, lines, texts
+
+from kos_retry.engine.evidence import choose_lines
+from kos_retry.engine.normalise import normalise, normalise_line
+from kos_retry.engine.redact import Redactor
+from kos_retry.limits import MAX_EVIDENCE_LINES
+from kos_retry.text.bounds import cut_bytes, well_formed
+from kos_retry.text.durations import format_duration, format_size, parse_duration, parse_size
+from kos_retry.text.escapes import plain_line, plain_text, printable
+from kos_retry.text.jsonline import json_line
+
+_LETTERS = st.text(st.sampled_from("abcXYZ019-_+/ =:\n"), max_size=40)
+_plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | any_text,
+    lambda inner: st.lists(inner) | st.dictionaries(any_text, inner),
+    max_leaves=20,
+)
+
+
+@given(lines)
+def test_normalising_a_line_twice_changes_nothing(line):
+    once = normalise_line(line)
+    assert once == normalise_line(once)
+
+
+@given(texts)
+def test_normalising_a_text_twice_changes_nothing(text):
+    once = normalise(text)
+    assert once == normalise(once)
+
+
+@example("a0://0.../", 10)
+@given(lines, st.integers(2, 60))
+def test_normalising_a_long_line_twice_changes_nothing(line, times):
+    once = normalise_line(line * times)
+    assert once == normalise_line(once)
+
+
+@given(texts)
+def test_plain_text_is_plain(text):
+    assert plain_text(text) == plain_text(plain_text(text))
+
+
+@given(texts)
+def test_plain_text_holds_no_controls(text):
+    assert [] == [c for c in plain_text(text) if unicodedata.category(c) == "Cc" and c not in "\n\t"]
+
+
+@given(lines)
+def test_printable_text_is_one_line(line):
+    assert len(printable(line).splitlines()) <= 1
+
+
+@given(lines)
+def test_plain_line_adds_nothing(line):
+    assert len(plain_line(line)) <= len(line)
+
+
+@given(texts, texts)
+def test_evidence_is_bounded_whatever_was_printed(one, other):
+    assert len(choose_lines(one, other)) <= MAX_EVIDENCE_LINES
+
+
+@given(texts)
+def test_evidence_was_printed(text):
+    shown = plain_text(text)
+    assert [] == [line.text for line in choose_lines(text) if line.text not in shown]
+
+
+@given(any_text, st.integers(-1, 300))
+def test_cut_text_fits_and_is_a_prefix(text, limit):
+    whole = well_formed(text)
+    kept = cut_bytes(whole, limit)
+    assert len(kept.encode()) <= max(0, limit)
+    assert whole.startswith(kept)
+
+
+@given(any_text, st.integers(0, 300))
+def test_cut_leaves_out_no_character_that_fits(text, limit):
+    whole = well_formed(text)
+    kept = cut_bytes(whole, limit)
+    assert kept == whole or len(whole[: len(kept) + 1].encode()) > limit
+
+
+@given(any_text)
+def test_well_formed_text_can_be_written(text):
+    assert well_formed(text) == well_formed(text).encode().decode()
+
+
+@given(_plain)
+def test_json_line_is_what_json_reads(value):
+    assert value == json.loads(json_line(value))
+
+
+@given(_plain)
+def test_json_line_is_one_ascii_line(value):
+    line = json_line(value)
+    assert line.isascii()
+    assert "\n" not in line
+
+
+@given(st.integers(0, 10**8))
+def test_whole_seconds_survive_the_round_trip(seconds):
+    assert float(seconds) == parse_duration(format_duration(seconds))
+
+
+@given(st.floats(0, 10**8))
+def test_any_duration_survives_the_round_trip_nearly(seconds):
+    assert (
+        abs(seconds - parse_duration(format_duration(seconds)))
+        <= (0.0005 if seconds < 1 else 0.05 if seconds < 60 else 0.5) + 1e-9
+    )
+
+
+@given(st.integers(0, 2**50))
+def test_any_size_survives_the_round_trip_nearly(count):
+    assert abs(count - parse_size(format_size(count))) <= count * 0.05
+
+
+@given(any_text)
+def test_duration_is_read_or_refused(text):
+    try:
+        assert parse_duration(text) >= 0
+    except ValueError as error:
+        assert "is not a duration" in str(error)  # noqa: PT017 - both are right
+
+
+@given(st.lists(_LETTERS, max_size=4), st.lists(_LETTERS, max_size=6))
+def test_redacting_twice_changes_nothing(secrets, parts):
+    redactor = Redactor(secrets)
+    once = redactor.text(" ".join([*parts, *secrets]))
+    assert once == redactor.text(once)
+
+
+@given(st.lists(_LETTERS, max_size=4), st.lists(_LETTERS, max_size=6))
+def test_no_secret_of_six_characters_is_left(secrets, parts):
+    text = Redactor(secrets).text("".join([*parts, *secrets, *parts]))
+    assert [] == [s for s in secrets if len(s.strip()) >= 6 and s in text]
+
+
+@given(texts)
+def test_redacting_any_output_twice_changes_nothing(text):
+    redactor = Redactor(["hunter2-and-more"])
+    assert redactor.text(text) == redactor.text(redactor.text(text))

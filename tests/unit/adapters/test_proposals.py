@@ -1,0 +1,87 @@
+"""How the next attempt is told what was learned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from builders import a_history
+
+from kos_retry.adapters.proposals import DELIVERIES, CommandProposer
+from kos_retry.engine.decide import decide
+from kos_retry.engine.redact import Redactor
+from kos_retry.model import Policy
+
+_HISTORY = list(a_history("error: no total", failing_constraints=["cart::total", "cart::tax"]))
+_DECISION = decide(_HISTORY, Policy())
+
+
+def _proposer(tmp_path, delivery="none", argv=("agent", "-p"), environment=None) -> CommandProposer:
+    return CommandProposer(
+        argv,
+        environment or {},
+        session="s1",
+        directory=str(tmp_path / "s1"),
+        delivery=delivery,
+        max_attempts=3,
+        redactor=Redactor(),
+        warn=pytest.fail,
+    )
+
+
+def _second(tmp_path, delivery="none", **fields):
+    return _proposer(tmp_path, delivery, **fields).propose(2, _HISTORY, _DECISION)
+
+
+def test_command_learns_which_attempt_it_is(tmp_path):
+    environment = _second(tmp_path).environment
+    assert ("2", "3", "s1") == tuple(environment[f"KOS_RETRY_{n}"] for n in ("ATTEMPT", "MAX_ATTEMPTS", "SESSION"))
+
+
+def test_failing_constraints_are_one_a_line(tmp_path):
+    path = Path(_second(tmp_path).environment["KOS_RETRY_FAILING_FILE"])
+    assert "cart::total\ncart::tax\n" == path.read_text()
+
+
+def test_first_attempt_has_no_files(tmp_path):
+    environment = _proposer(tmp_path).propose(1, [], None).environment
+    assert {"KOS_RETRY_ATTEMPT", "KOS_RETRY_MAX_ATTEMPTS", "KOS_RETRY_SESSION"} == set(environment)
+
+
+def test_variables_of_an_outer_run_are_not_inherited(tmp_path):
+    outer = {"KOS_RETRY_GUIDANCE": "old", "KOS_RETRY_OPT_TIMEOUT": "5s", "HOME": "/h"}
+    environment = _proposer(tmp_path, environment=outer).propose(1, [], None).environment
+    assert (None, "5s", "/h") == tuple(environment.get(k) for k in outer)
+
+
+_DELIVERED = {
+    "stdin": lambda p: p.stdin.decode(),
+    "env": lambda p: p.environment["KOS_RETRY_GUIDANCE"],
+    "file": lambda p: Path(p.environment["KOS_RETRY_GUIDANCE_FILE"]).read_text(),
+    "arg": lambda p: p.argv[-1],
+    "append": lambda p: p.argv[-1],
+}
+
+
+@pytest.mark.parametrize("delivery", [d for d in DELIVERIES if d != "none"])
+def test_guidance_arrives(tmp_path, delivery):
+    proposal = _second(tmp_path, delivery, argv=("agent", "{guidance}"))
+    assert _DECISION.guidance == _DELIVERED[delivery](proposal)
+
+
+@pytest.mark.parametrize("delivery", DELIVERIES)
+def test_attempt_is_another_one_exactly_where_guidance_is_delivered(tmp_path, delivery):
+    assert (delivery != "none") == _second(tmp_path, delivery).delivered
+
+
+@pytest.mark.parametrize("delivery", [d for d in DELIVERIES if d != "arg"])
+def test_braces_of_the_command_stay(tmp_path, delivery):
+    assert "{guidance}" in _second(tmp_path, delivery, argv=("agent", "{guidance}")).argv
+
+
+@pytest.mark.parametrize(
+    ("word", "filled"),
+    [("n={attempt}/{session}", "n=2/s1"), ("{x}{", "{x}{"), ("{{attempt}}", "{2}"), ("", "")],
+)
+def test_placeholders_are_filled_once(tmp_path, word, filled):
+    assert filled == _second(tmp_path, "arg", argv=("agent", word)).argv[1]

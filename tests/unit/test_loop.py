@@ -1,0 +1,150 @@
+"""The one loop, over ports that do as they are told."""
+
+from __future__ import annotations
+
+import pytest
+from builders import an_envelope
+
+from kos_retry.loop import Loop
+from kos_retry.model import Budget, Decision, Reason, Recommendation, StagnationAssessment
+from kos_retry.outcome import Outcome, Proposal
+
+
+def _outcome(code: int, **fields) -> Outcome:
+    outcome = Outcome(code, 0.0)
+    for name, value in fields.items():
+        setattr(outcome, name, value)
+    return outcome
+
+
+def _decision(recommendation: str, delay: float | None = 0.0) -> Decision:
+    return Decision(
+        recommendation=Recommendation(recommendation),
+        reasons=(Reason(rule="told", evidence="told"),),
+        delay_seconds=delay,
+        budget=Budget(attempts_used=1),
+        assessment=StagnationAssessment(
+            is_stagnant=False, escalate=False, recommendation=Recommendation.CONTINUE, reason="told"
+        ),
+    )
+
+
+class _World:
+    """All ports of one run, and a log of what the loop asked of them."""
+
+    def __init__(self, outcomes, recommendations=(), *, can_differ=False, interrupted=None):
+        self._outcomes = list(outcomes)
+        self._recommendations = list(recommendations)
+        self._can_differ = can_differ
+        self._interrupted = interrupted
+        self.log: list[str] = []
+
+    def run(self):
+        ports = ("proposer", "runner", "observer", "judge", "journal", "reporter", "clock")
+        return Loop(**{name: _Port(self, name) for name in ports}).run()
+
+
+class _Port:
+    def __init__(self, world, name):
+        self._world = world
+        self._name = name
+
+    def _log(self, text):
+        self._world.log.append(f"{self._name}.{text}")
+
+    def propose(self, attempt, history, decision):
+        self._log(f"propose {attempt}")
+        return Proposal(attempt, ["x"], {}, delivered=self._world._can_differ and bool(history))
+
+    def can_differ(self):
+        return self._world._can_differ
+
+    def start(self, proposal):
+        self._log(f"start {proposal.attempt}")
+        return self
+
+    def wait(self, seconds=None):
+        if seconds is None:
+            return self._world._outcomes.pop(0)
+        self._log(f"wait {seconds:g}")
+        return self._world._interrupted
+
+    def observe(self, proposal, outcome):
+        self._log(f"observe {proposal.attempt}")
+        return an_envelope(attempt=proposal.attempt, exit_code=outcome.exit_code)
+
+    def decide(self, history, seconds_used):
+        self._log(f"decide {len(history)}")
+        return _decision(self._world._recommendations.pop(0))
+
+    def begin(self, proposal):
+        self._log("begin")
+
+    def attempt(self, envelope, decision, goes_on=None):
+        self._log(f"attempt {envelope.attempt}")
+
+    def left_running(self, outcome):
+        self._log("left_running")
+
+    def end(self, result):
+        self._log(f"end {result.status}")
+
+    def now(self):
+        return 0.0
+
+
+_RUNS = {
+    "pass": (_World([_outcome(0)]), ("passed", 0, 1)),
+    "flake": (_World([_outcome(1), _outcome(0)], ["continue"]), ("flaky", 0, 2)),
+    "repair": (_World([_outcome(1), _outcome(0)], ["continue"], can_differ=True), ("repaired", 0, 2)),
+    "halt": (_World([_outcome(3)], ["halt_loop"]), ("failed", 3, 1)),
+    "escalation": (_World([_outcome(3)], ["escalate_to_supervisor"]), ("failed", 3, 1)),
+    "pivot-without-guidance": (_World([_outcome(3)], ["pivot_strategy"]), ("failed", 3, 1)),
+    "pivot-with-guidance": (
+        _World([_outcome(3), _outcome(0)], ["pivot_strategy"], can_differ=True),
+        ("repaired", 0, 2),
+    ),
+    "last-code-counts": (_World([_outcome(1), _outcome(2)], ["continue", "halt_loop"]), ("failed", 2, 2)),
+    "cancelled-attempt": (_World([_outcome(130, cancelled_by=2)], ["continue"]), ("cancelled", 130, 1)),
+    "cancelled-wait": (_World([_outcome(1)], ["continue"], interrupted=15), ("cancelled", 143, 1)),
+    "reader-gone": (_World([_outcome(141, sink_closed=True)], ["continue"]), ("failed", 141, 1)),
+    "time-limit": (_World([_outcome(124, timed_out=True)], ["halt_loop"]), ("failed", 124, 1)),
+}
+
+
+@pytest.mark.parametrize(("world", "expected"), _RUNS.values(), ids=_RUNS)
+def test_run_ends(world, expected):
+    result = world.run()
+    assert expected == (result.status, result.exit_code, result.attempts)
+
+
+def test_pass_asks_neither_observer_nor_judge():
+    world = _World([_outcome(0)])
+    world.run()
+    assert ["proposer.propose 1", "runner.start 1", "journal.begin", "journal.end passed", "reporter.end passed"] == (
+        world.log
+    )
+
+
+def test_what_is_decided_is_written_before_it_is_told_and_acted_on():
+    world = _World([_outcome(1), _outcome(0)], ["continue"])
+    world.run()
+    assert [
+        "observer.observe 1",
+        "judge.decide 1",
+        "journal.attempt 1",
+        "reporter.attempt 1",
+        "clock.wait 0",
+        "proposer.propose 2",
+    ] == world.log[3:9]
+
+
+def test_history_remembers_what_was_decided():
+    result = _World([_outcome(1)], ["halt_loop"]).run()
+    assert [Recommendation.HALT] == [e.emitted_recommendation for e in result.history]
+
+
+def test_processes_that_a_passed_command_left_are_told():
+    world = _World([_outcome(0, survivors=(7,))])
+    world.run()
+    assert "reporter.left_running" in world.log
