@@ -11,7 +11,13 @@ from kos_retry.limits import REAP_SECONDS
 _POLL_SECONDS = 0.005
 # Fields of /proc/PID/stat behind the command's name, see proc(5).
 _STATE, _GROUP, _SESSION = 0, 2, 3
-_GUARD = 'read -r _ || { kill -TERM -- "-$0"; sleep 1; kill -KILL -- "-$0"; } 2>/dev/null'
+_END = 'kill -TERM -- "-$0"; sleep 1; kill -KILL -- "-$0"'
+_GUARD = f"read -r _ || {{ {_END}; }}"
+# A shell may return from `read` for a signal as it does for the end of the pipe.
+_LISTENER = (
+    "trap 'got=1; printf i' INT; trap 'got=1; printf w' WINCH; trap '' TERM HUP QUIT TSTP TTIN TTOU; "
+    f'while :; do got=; read -r _ && exit; [ "$got" ] || break; done; {_END}'
+)
 
 
 def send(group: int, number: int) -> bool:
@@ -26,25 +32,25 @@ def send(group: int, number: int) -> bool:
     return True
 
 
-def stop(group: int, mark: tuple[bytes, ...], grace_seconds: float) -> bool:
+def stop(group: int, mark: tuple[bytes, ...], grace_seconds: float, but: int = 0) -> bool:
     """End what is left of an attempt: TERM, the grace, then KILL; return whether it took KILL.
 
     The group's leader must still be a zombie or alive, so that the number cannot belong to another group. ``mark`` are
     settings of the environment that only this attempt's processes have.
     """
-    if not members(group, mark):
+    if not members(group, mark, but):
         return False
-    _signal_all(group, mark, SIGTERM)
-    _signal_all(group, mark, SIGCONT)
-    if _gone(group, mark, grace_seconds):
+    _signal_all(group, mark, but, SIGTERM)
+    _signal_all(group, mark, but, SIGCONT)
+    if _gone(group, mark, but, grace_seconds):
         return False
-    _signal_all(group, mark, SIGKILL)
-    _gone(group, mark, REAP_SECONDS)
+    _signal_all(group, mark, but, SIGKILL)
+    _gone(group, mark, but, REAP_SECONDS)
     return True
 
 
-def members(group: int, mark: tuple[bytes, ...] = ()) -> tuple[int, ...]:
-    """Return the ids of an attempt's living processes.
+def members(group: int, mark: tuple[bytes, ...] = (), but: int = 0) -> tuple[int, ...]:
+    """Return the ids of an attempt's living processes, without ``but``, which is one of ours.
 
     Where the system has no /proc, the group's number stands for all of them as long as it can be signalled.
     """
@@ -52,8 +58,8 @@ def members(group: int, mark: tuple[bytes, ...] = ()) -> tuple[int, ...]:
         names = os.listdir("/proc")
     except OSError:
         return (group,) if send(group, 0) else ()
-    own = str(os.getpid())
-    return tuple(int(name) for name in names if name.isdigit() and name != own and _belongs(name, group, mark))
+    others = {str(os.getpid()), str(but)}
+    return tuple(int(name) for name in names if name.isdigit() and name not in others and _belongs(name, group, mark))
 
 
 def name_of(pid: int) -> str:
@@ -65,43 +71,61 @@ def name_of(pid: int) -> str:
         return ""
 
 
-def guard(group: int) -> tuple[int, int] | None:
-    """Start a process that ends the group if we are killed; return its id and the pipe that keeps it waiting.
+class Guard:
+    """A process that ends an attempt's group if we are killed, however that happens.
 
-    It waits for the pipe to close, which happens however we die. None where it cannot be started.
+    It waits for a pipe of ours to close. With ``listen`` it sits in the group itself and tells of the signals that a terminal
+    sends to the group alone: ``INTERRUPT`` for an interrupt key, ``RESIZE`` for a new window size.
     """
-    try:
-        read, write = os.pipe()
-    except OSError:
-        return None
-    try:
-        nothing = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
-        actions = [(os.POSIX_SPAWN_DUP2, read, 0), *nothing]
-        pid = os.posix_spawn("/bin/sh", ("/bin/sh", "-c", _GUARD, str(group)), {}, file_actions=actions, setpgroup=0)
-    except OSError:
-        os.close(write)
-        return None
-    finally:
-        os.close(read)
-    return pid, write
+
+    INTERRUPT, RESIZE = 0x69, 0x77
+
+    def __init__(self, group: int, *, listen: bool) -> None:
+        self.pid = 0
+        self.fd: int | None = None
+        read, self._write = os.pipe()
+        told, tell = os.pipe() if listen else (None, None)
+        actions: list[tuple[object, ...]] = [
+            (os.POSIX_SPAWN_DUP2, read, 0),
+            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+        ]
+        out = (os.POSIX_SPAWN_DUP2, tell, 1) if listen else (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)
+        argv = ("/bin/sh", "-c", _LISTENER if listen else _GUARD, str(group))
+        try:
+            self.pid = os.posix_spawn(argv[0], argv, {}, file_actions=[*actions, out], setpgroup=group if listen else 0)
+            self.fd = told
+        except OSError:
+            if told is not None:
+                os.close(told)
+        finally:
+            os.close(read)
+            if tell is not None:
+                os.close(tell)
+
+    def notes(self) -> bytes:
+        """Return what the guard has told; the pipe must be readable."""
+        notes = os.read(self.fd, 64) if self.fd is not None else b""
+        if not notes and self.fd is not None:
+            os.close(self.fd)
+            self.fd = None
+        return notes
+
+    def dismiss(self) -> None:
+        """End the guard: there is nothing left to do for it."""
+        try:
+            os.write(self._write, b"\n")
+        except OSError:
+            pass
+        os.close(self._write)
+        if self.fd is not None:
+            os.close(self.fd)
+        if self.pid:
+            os.waitpid(self.pid, 0)
 
 
-def dismiss(guarding: tuple[int, int] | None) -> None:
-    """End a guard that has nothing to do any more."""
-    if guarding is None:
-        return
-    pid, write = guarding
-    try:
-        os.write(write, b"\n")
-    except OSError:
-        pass
-    os.close(write)
-    os.waitpid(pid, 0)
-
-
-def _signal_all(group: int, mark: tuple[bytes, ...], number: int) -> None:
+def _signal_all(group: int, mark: tuple[bytes, ...], but: int, number: int) -> None:
     send(group, number)
-    for pid in members(group, mark):
+    for pid in members(group, mark, but):
         try:
             os.kill(pid, number)
         except OSError:
@@ -127,9 +151,9 @@ def _is_marked(pid: str, mark: tuple[bytes, ...]) -> bool:
     return all(setting in settings for setting in mark)
 
 
-def _gone(group: int, mark: tuple[bytes, ...], seconds: float) -> bool:
+def _gone(group: int, mark: tuple[bytes, ...], but: int, seconds: float) -> bool:
     until = time.monotonic() + seconds
-    while members(group, mark):
+    while members(group, mark, but):
         if time.monotonic() >= until:
             return False
         time.sleep(_POLL_SECONDS)

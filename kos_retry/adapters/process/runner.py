@@ -127,15 +127,10 @@ class _Wiring:
         self._input(proposal, options)
         on_terminal = _terminal_streams(options, sinks)
         if on_terminal:
-            self._terminals(on_terminal, interactive=self._reads_terminal and options.tty != "never")
+            self._terminals(on_terminal)
         for fd in sinks:
             if fd not in on_terminal:
                 self._pipe(fd)
-
-    @property
-    def pty(self) -> Pty | None:
-        """Return the command's controlling terminal, if it has one of ours."""
-        return self.ptys[0] if self.ptys else None
 
     def connected(self) -> None:
         """Close the child's ends: it has them now."""
@@ -154,13 +149,10 @@ class _Wiring:
             pty.close()
 
     def _input(self, proposal: Proposal, options: RunnerOptions) -> None:
-        self._reads_terminal = False
         if proposal.stdin is not None or options.replayed_input is not None:
             fd = standard.input_with(options.replayed_input, proposal.stdin)
             self._children_ends.append(fd)
             self.actions.append((os.POSIX_SPAWN_DUP2, fd, STDIN))
-        elif STDIN not in options.closed:
-            self._reads_terminal = os.isatty(STDIN)
 
     def _pipe(self, fd: int) -> None:
         read, write = os.pipe()
@@ -169,20 +161,17 @@ class _Wiring:
         self._children_ends.append(write)
         self.actions.append((os.POSIX_SPAWN_DUP2, write, fd))
 
-    def _terminals(self, streams: tuple[int, ...], *, interactive: bool) -> None:
+    def _terminals(self, streams: tuple[int, ...]) -> None:
         """Give the streams a terminal: one for all that go to the same terminal of ours, so that their order is kept."""
         from kos_retry.adapters.process.pty import Pty
 
         groups = [streams] if _same_terminal(streams) else [(fd,) for fd in streams]
-        for number, fds in enumerate(groups):
-            pty = Pty(interactive=interactive and number == 0)
+        for fds in groups:
+            pty = Pty()
             self.ptys.append(pty)
             self.reads[pty.master] = fds[0]
-            # The first one that is opened becomes the controlling terminal of the new session.
-            self.actions.append((os.POSIX_SPAWN_OPEN, fds[0], pty.slave, os.O_RDWR, 0))
+            self.actions.append((os.POSIX_SPAWN_OPEN, fds[0], pty.slave, os.O_RDWR | os.O_NOCTTY, 0))
             self.actions += [(os.POSIX_SPAWN_DUP2, fds[0], fd) for fd in fds[1:]]
-            if number == 0 and interactive:
-                self.actions.append((os.POSIX_SPAWN_DUP2, fds[0], STDIN))
 
 
 class Attempt:
@@ -201,7 +190,6 @@ class Attempt:
         self._reads = wiring.reads
         self._sinks = wiring.sinks
         self._ptys = wiring.ptys
-        self._pty = wiring.pty
         self._signals = signal_pipe
         self._options = options
         self._captures = {fd: Capture() for fd in self._sinks}
@@ -214,10 +202,8 @@ class Attempt:
         self._warm_at = self._started + options.warm_up_seconds if options.warm_up else None
         self._interrupts = 0
         self._mark = _mark(proposal)
-        self._guard = group.guard(pid)
-        self._foreground = _Foreground(pid) if self._pty is None else None
-        if self._pty is not None:
-            self._pty.enter()
+        self._foreground = _Foreground(pid)
+        self._guard = group.Guard(pid, listen=self._foreground.lent)
 
     def wait(self) -> Outcome:
         """Pass output through until the command has ended and its pipes are drained; see the port."""
@@ -225,10 +211,7 @@ class Attempt:
             while not self._ended or (self._reads and not self._drained()) or self._any_blocked():
                 self._turn()
         finally:
-            for pty in self._ptys:
-                pty.leave()
-            if self._foreground is not None:
-                self._foreground.reclaim()
+            self._foreground.reclaim()
         return self._finish()
 
     def _turn(self) -> None:
@@ -236,30 +219,25 @@ class Attempt:
         poll = select.poll()
         poll.register(self._signals.fd, select.POLLIN)
         for read, fd in self._reads.items():
-            wants_write = self._pty is not None and read == self._pty.master and self._pty.has_pending
-            events = (0 if self._sinks[fd].blocked else select.POLLIN) | (select.POLLOUT if wants_write else 0)
-            if events:
-                poll.register(read, events)
+            if not self._sinks[fd].blocked:
+                poll.register(read, select.POLLIN)
         for sink in self._sinks.values():
             if sink.blocked:
                 poll.register(sink.fd, select.POLLOUT)
-        if self._pty is not None and self._pty.wants_input and not self._ended:
-            poll.register(STDIN, select.POLLIN)
-        for fd, events in poll.poll(self._patience()):
-            self._serve(fd, events)
+        if self._guard.fd is not None:
+            poll.register(self._guard.fd, select.POLLIN)
+        for fd, _ in poll.poll(self._patience()):
+            self._serve(fd)
         self._close_dead_sinks()
         self._watch_clock()
 
-    def _serve(self, fd: int, events: int) -> None:
+    def _serve(self, fd: int) -> None:
         if fd == self._signals.fd:
             self._take_signals()
+        elif fd == self._guard.fd:
+            self._take_notes(self._guard.notes())
         elif fd in self._reads:
-            if events & select.POLLOUT and self._pty is not None:
-                self._pty.flush()
-            if events & ~select.POLLOUT and not self._sinks[self._reads[fd]].blocked:
-                self._pass(fd)
-        elif fd == STDIN and self._pty is not None and all(fd != sink.fd for sink in self._sinks.values()):
-            self._take_keys(self._pty)
+            self._pass(fd)
         else:
             next(sink for sink in self._sinks.values() if sink.fd == fd).flush()
 
@@ -274,6 +252,8 @@ class Attempt:
                 raise
             # The way a terminal says that nobody has it open any more.
             chunk = b""
+        for pty in self._ptys:
+            pty.mirror()
         fd = self._reads[read]
         if not chunk:
             self._close(read)
@@ -298,21 +278,24 @@ class Attempt:
         if all(read != pty.master for pty in self._ptys):
             os.close(read)
 
-    def _take_keys(self, pty: Pty) -> None:
-        interrupts, suspend = pty.take_keys()
-        self._interrupts += interrupts
+    def _take_notes(self, notes: bytes) -> None:
+        """Serve what the terminal told the command's group alone."""
+        self._interrupts += notes.count(group.Guard.INTERRUPT)
         if self._interrupts > 1:
             self._kill()
-        if suspend:
-            self._suspend(signals.SIGTSTP)
+        if group.Guard.RESIZE in notes:
+            self._resize()
+
+    def _resize(self) -> None:
+        for pty in self._ptys:
+            pty.resize()
 
     def _take_signals(self) -> None:
         for number in self._signals.take():
             if number == signals.SIGCHLD:
                 self._look_after_child()
             elif number == signals.SIGWINCH:
-                for pty in self._ptys:
-                    pty.resize()
+                self._resize()
             elif number == signals.SIGTSTP:
                 self._suspend(number)
             elif self._outcome.cancelled_by is None:
@@ -328,18 +311,10 @@ class Attempt:
         """Stop the command, then ourselves, until somebody lets us go on; the clocks stand still meanwhile."""
         stopped = time.monotonic()
         group.send(self._pid, number)
-        if self._pty is not None:
-            # In a session of its own the command has nobody to stop it for the terminal's sake.
-            group.send(self._pid, signals.SIGSTOP)
-            self._pty.leave()
-        if self._foreground is not None:
-            self._foreground.reclaim()
+        self._foreground.reclaim()
         os.kill(os.getpid(), signals.SIGSTOP)
-        if self._foreground is not None:
-            self._foreground.lend()
-        if self._pty is not None:
-            self._pty.enter()
-            self._pty.resize()
+        self._foreground.lend()
+        self._resize()
         group.send(self._pid, signals.SIGCONT)
         self._started += time.monotonic() - stopped
 
@@ -348,7 +323,7 @@ class Attempt:
         if self._ended:
             return
         options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        if self._foreground is not None and self._foreground.lent:
+        if self._foreground.lent:
             options |= os.WSTOPPED
         found = os.waitid(os.P_PID, self._pid, options)
         if found is None:
@@ -434,14 +409,16 @@ class Attempt:
         status = os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
         self._set_exit(status)
         if not out.succeeded:
-            out.killed = group.stop(self._pid, self._mark, self._options.grace_seconds) or out.killed
+            out.killed = group.stop(self._pid, self._mark, self._options.grace_seconds, self._guard.pid) or out.killed
+            if out.killed or out.signal:
+                self._foreground.restore_modes()
             out.stdout, out.stderr = self.captured()
         os.waitpid(self._pid, 0)
+        self._guard.dismiss()
         if out.succeeded and (held or group.send(self._pid, 0)):
             out.survivors = tuple(f"{pid} {group.name_of(pid)}".strip() for pid in group.members(self._pid, self._mark))
         for pty in self._ptys:
             pty.close()
-        group.dismiss(self._guard)
         out.duration_seconds = time.monotonic() - self._started
         return out
 
@@ -488,10 +465,13 @@ def _resolved(name: str, path: str) -> str:
 
 
 def _posix_spawn(spawn: Callable[..., int], path: str, argv: Iterable[str], proposal: Proposal, wiring: _Wiring) -> int:
-    # A terminal can only be the controlling one of a session; the session's leader leads a group, too.
-    own = {"setsid": True} if wiring.ptys else {"setpgroup": 0}
     return spawn(
-        path, argv, proposal.environment, file_actions=wiring.actions, setsigdef=signals.CHANGED_BY_PYTHON, **own
+        path,
+        argv,
+        proposal.environment,
+        file_actions=wiring.actions,
+        setsigdef=signals.CHANGED_BY_PYTHON,
+        setpgroup=0,
     )
 
 
@@ -553,10 +533,14 @@ class _Foreground:
     def __init__(self, group_id: int) -> None:
         self._group = group_id
         self._ours = 0
+        self._modes: list[object] | None = None
         self.lent = False
         try:
             if os.isatty(STDIN) and os.tcgetpgrp(STDIN) == os.getpgrp():
+                from kos_retry.adapters.process.pty import saved_modes
+
                 self._ours = os.getpgrp()
+                self._modes = saved_modes(STDIN)
                 self.lend()
                 group.send(group_id, signals.SIGCONT)
         except OSError:
@@ -572,6 +556,13 @@ class _Foreground:
         if self._ours and self.lent:
             _hand_over(self._ours)
             self.lent = False
+
+    def restore_modes(self) -> None:
+        """Give the terminal the modes it had: a command that was killed could not do it."""
+        if self._modes is not None:
+            from kos_retry.adapters.process.pty import set_modes
+
+            set_modes(STDIN, self._modes)
 
 
 def _hand_over(group_id: int) -> bool:
