@@ -23,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kos_retry.adapters.extraction.child import Host
     from kos_retry.adapters.extraction.extract import Extraction
     from kos_retry.adapters.observation import OutcomeObserver
     from kos_retry.model import Decision, FailureEnvelope
@@ -36,6 +37,7 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
     session = settings.session or state.new_session_id(time.time(), os.urandom(4))
     directory = state.session_directory(state.state_directory(settings.state_dir, environment), session)
     redactor = Redactor(secret_values(environment, settings.mask_env))
+    shown_argv = [_shown(word, redactor) for word in argv]
     closed = standard.occupy()
     replayed = standard.spool_input() if settings.replay_stdin and standard.STDIN not in closed else None
     signal_pipe = SignalPipe()
@@ -77,10 +79,10 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
         ),
         observer=late,
         judge=late,
-        journal=SessionJournal(directory, session, redactor, warn_of_state, timestamp),
+        journal=SessionJournal(directory, session, redactor, warn_of_state, timestamp, shown_argv),
         reporter=TerminalReporter(
             session=session,
-            argv=[redactor.text(well_formed(word)) for word in argv],
+            argv=shown_argv,
             started=timestamp(),
             settings=settings,
         ),
@@ -94,6 +96,15 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
         signal_pipe.close()
         if held is not None:
             held.release()
+
+
+def _shown(word: str, redactor: Redactor) -> str:
+    """Return a word of the command as it may be shown: a secret in it is none the less one for an escape in its middle."""
+    if word.isascii() and word.isprintable():
+        return redactor.text(word)
+    from kos_retry.text.escapes import plain_text
+
+    return redactor.text(plain_text(well_formed(word)))
 
 
 class _Once:
@@ -114,15 +125,17 @@ class _Late:
     def __init__(self, redactor: Redactor, settings: RunSettings) -> None:
         self._redactor = redactor
         self._settings = settings
+        self._host: Host | None = None
         self._extraction: Extraction | None = None
         self._observer: OutcomeObserver | None = None
         self._seed = settings.seed if settings.seed is not None else int.from_bytes(os.urandom(8), "big")
 
     def warm_up(self) -> None:
-        """Load in a thread what a failure will need, while the command runs."""
-        import _thread
+        """Start the extractors' host while the command runs; what a failure imports here would weigh on every long pass."""
+        from kos_retry.adapters.extraction.child import Host
 
-        _thread.start_new_thread(self._load_quietly, ())
+        self._host = Host()
+        self._host.start()
 
     def observe(self, proposal: Proposal, outcome: Outcome) -> FailureEnvelope:
         """Return the envelope of an attempt; see the port."""
@@ -154,26 +167,24 @@ class _Late:
         """End what was started."""
         if self._extraction is not None:
             self._extraction.close()
+        elif self._host is not None:
+            self._host.close()
 
     def _load(self) -> OutcomeObserver:
         if self._observer is None:
+            # Looking for plug-ins of the validator means reading every installed package's metadata; ours need none. The command
+            # has its copy of the environment already.
+            os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+            if self._host is None:
+                # It starts on the other core while this one imports.
+                self.warm_up()
             from kos_retry.adapters.extraction.extract import Extraction
             from kos_retry.adapters.observation import OutcomeObserver
 
-            self._extraction = Extraction(self._redactor)
-            self._extraction.warm()
+            self._extraction = Extraction(self._redactor, host=self._host)
             conditions = [*self._settings.retry_on, *self._settings.stop_on]
             self._observer = OutcomeObserver(self._redactor, self._extraction, _workspace(), conditions, tell)
         return self._observer
-
-    def _load_quietly(self) -> None:
-        """Import ahead of need; what is wrong is told by the failure path, which imports again."""
-        try:
-            import kos_retry.adapters.observation
-            import kos_retry.engine.decide
-            import kos_retry.report.render  # noqa: F401 - imported for the cache
-        except Exception:  # noqa: BLE001, S110 - a thread nobody waits for has nobody to tell
-            pass
 
 
 def _workspace() -> str:

@@ -54,7 +54,7 @@ class Loop:
             differed = differed or proposal.delivered
             running = self._runner.start(proposal)
             if attempt == 1:
-                self._journal.begin(proposal)
+                self._journal.begin()
             outcome = running.wait()
             if outcome.sink_error is not None:
                 self._reporter.output_lost(outcome)

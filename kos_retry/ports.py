@@ -59,7 +59,7 @@ class Proposer(Protocol):
 class Journal(Protocol):
     """The record of a session; losing it never loses a run."""
 
-    def begin(self, proposal: Proposal) -> None:
+    def begin(self) -> None:
         """Record that the session's first attempt was started."""
 
     def attempt(self, envelope: FailureEnvelope, decision: Decision) -> None:

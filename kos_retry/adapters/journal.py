@@ -14,12 +14,12 @@ from kos_retry.errors import StateError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from kos_retry.engine.redact import Redactor
     from kos_retry.model import Decision, FailureEnvelope
-    from kos_retry.outcome import Proposal, Result
+    from kos_retry.outcome import Result
 
 VERSION = 1
 
@@ -27,18 +27,20 @@ VERSION = 1
 class SessionJournal:
     """Writes one session's records; the first fault is told once and ends the writing, not the run."""
 
-    def __init__(self, directory: str, session: str, redactor: Redactor, warn: Any, now: Any) -> None:
+    def __init__(
+        self, directory: str, session: str, redactor: Redactor, warn: Any, now: Any, shown_argv: Sequence[str] = ()
+    ) -> None:
         self._directory = directory
         self._session = session
         self._redactor = redactor
         self._warn = warn
         self._now = now
+        self._shown_argv = list(shown_argv)
         self._broken = False
 
-    def begin(self, proposal: Proposal) -> None:
+    def begin(self) -> None:
         """Record the start of a run; see the port."""
-        argv = [self._redactor.text(word) for word in proposal.argv]
-        self._append({"type": "begin", "argv": argv, "cwd": self._redactor.text(_cwd())})
+        self._append({"type": "begin", "argv": self._shown_argv, "cwd": self._redactor.text(_cwd())})
 
     def attempt(self, envelope: FailureEnvelope, decision: Decision) -> None:
         """Record an attempt that did not pass; see the port."""

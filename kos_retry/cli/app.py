@@ -328,6 +328,8 @@ def _read(name: str, read: Any, text: str | None) -> Any:
 
 def main() -> None:
     """Run the application; an expected fault is one line on standard error, a bug says how to report it."""
+    # Looking for plug-ins of the validator means reading every installed package's metadata; ours need none.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         status = app(standalone_mode=False)
     except KosRetryError as error:

@@ -113,5 +113,5 @@ def _span(said: str) -> str:
 
 def _block(said: str) -> str:
     """Return a quotation as an indented code block: no text can close it."""
-    lines = inert(plain_text(said)).splitlines() or ["(nothing)"]
-    return "\n".join(f"    {line}" for line in lines)
+    lines = plain_text(said).splitlines() or ["(nothing)"]
+    return "\n".join(f"    {inert(line)}" for line in lines)

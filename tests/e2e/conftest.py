@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,8 @@ import pytest
 
 # Nothing here takes more than a moment; a run that hangs must fail instead of hanging the suite.
 CEILING_SECONDS = 45.0
-SLEEPS_FOR_EVER = "sleep 321"
+# Makes standard input the controlling terminal of a new session, as a login does.
+LOGIN = "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
 
 
 class Finished(NamedTuple):
@@ -199,6 +201,50 @@ class Lifeline:
             self.let_go()
 
 
+class Terminal:
+    """A terminal with a program on it, seen from the keyboard and the screen."""
+
+    def __init__(self, kos_retry: KosRetry) -> None:
+        self._kos_retry = kos_retry
+        self._master, self.slave = os.openpty()
+        # Without the echo the screen shows only what programs write.
+        modes = termios.tcgetattr(self.slave)
+        modes[3] &= ~termios.ECHO
+        termios.tcsetattr(self.slave, termios.TCSANOW, modes)
+        self.shown = b""
+
+    def start(self, *argv: str, **given: Any) -> subprocess.Popen[bytes]:
+        """Start a program as the terminal's session leader; single streams can be sent elsewhere."""
+        words = [sys.executable, "-S", "-c", LOGIN, *argv]
+        ends = dict.fromkeys(("stdin", "stdout", "stderr"), self.slave)
+        return self._kos_retry.start(argv=words, **(ends | given))
+
+    def type(self, keys: bytes) -> None:
+        """Press keys."""
+        os.write(self._master, keys)
+
+    def wait_for(self, text: bytes, times: int = 1) -> None:
+        """Wait until a text is on the screen, so many times; what does not come in time fails the test."""
+        until = time.monotonic() + CEILING_SECONDS
+        while self.shown.count(text) < times:
+            left = max(0.0, until - time.monotonic())
+            assert select.select([self._master], [], [], left)[0], f"not shown: {text!r} in {self.shown!r}"
+            self.shown += os.read(self._master, 4096)
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Give the window another size; the programs in the foreground are told."""
+        termios.tcsetwinsize(self._master, (rows, columns))
+
+    @property
+    def modes(self) -> list[Any]:
+        """Return the modes that the terminal is in."""
+        return termios.tcgetattr(self.slave)
+
+    def close(self) -> None:
+        os.close(self.slave)
+        os.close(self._master)
+
+
 @pytest.fixture
 def kos_retry(tmp_path):
     command = KosRetry(tmp_path)
@@ -225,3 +271,11 @@ def lifeline():
     pipe = Lifeline()
     yield pipe
     pipe.close()
+
+
+@pytest.fixture
+def terminal(kos_retry):
+    terminal = Terminal(kos_retry)
+    yield terminal
+    kos_retry.close()
+    terminal.close()

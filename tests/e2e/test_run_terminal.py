@@ -2,53 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import termios
-
 import pytest
-
-# Makes standard input the controlling terminal of a new session, as a login does.
-LOGIN = "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
-
-
-class Terminal:
-    """A terminal with a program on it, seen from the keyboard and the screen."""
-
-    def __init__(self, kos_retry) -> None:
-        self._kos_retry = kos_retry
-        self._master, self._slave = os.openpty()
-        # Without the echo the screen shows only what programs write.
-        modes = termios.tcgetattr(self._slave)
-        modes[3] &= ~termios.ECHO
-        termios.tcsetattr(self._slave, termios.TCSANOW, modes)
-        self._shown = b""
-
-    def start(self, *argv: str) -> subprocess.Popen[bytes]:
-        words = [sys.executable, "-S", "-c", LOGIN, *argv]
-        ends = dict.fromkeys(("stdin", "stdout", "stderr"), self._slave)
-        return self._kos_retry.start(argv=words, **ends)
-
-    def type(self, keys: bytes) -> None:
-        os.write(self._master, keys)
-
-    def wait_for(self, text: bytes) -> None:
-        """Wait until a text is on the screen; the test's time limit is the patience."""
-        while text not in self._shown:
-            self._shown += os.read(self._master, 4096)
-
-    def close(self) -> None:
-        os.close(self._slave)
-        os.close(self._master)
-
-
-@pytest.fixture
-def terminal(kos_retry):
-    terminal = Terminal(kos_retry)
-    yield terminal
-    kos_retry.close()
-    terminal.close()
 
 
 def test_command_can_read_from_the_terminal(kos_retry, terminal):
@@ -93,8 +47,9 @@ def test_interrupt_key_ends_the_run_where_the_command_has_an_exit_code_of_its_ow
 
 @pytest.mark.parametrize("wrapped", ["true", "exit 7", "kill -KILL $$"])
 def test_caller_has_the_terminal_back_after_the_run(kos_retry, terminal, wrapped):
-    line = '"$0" run --max-attempts 1 -- sh -c "$1"; read line; echo "then $line"'
+    line = '"$0" run --max-attempts 1 -- sh -c "$1"; echo over; read line; echo "then $line"'
     running = terminal.start("sh", "-c", line, kos_retry.path, wrapped)
+    terminal.wait_for(b"over")
     terminal.type(b"after\n")
     terminal.wait_for(b"then after")
     assert running.wait(45) == 0

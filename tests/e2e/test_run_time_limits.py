@@ -96,4 +96,4 @@ def test_child_that_a_successful_command_leaves_is_named(kos_retry):
     done = kos_retry("run", "--", "sh", "-c", "sleep 321 & echo $!")
     os.kill(int(done.stdout), signal.SIGKILL)
     (line,) = done.said
-    assert line.split()[-1] == done.stdout.decode().strip()
+    assert line.split()[-2:] == [done.stdout.decode().strip(), "sleep"]

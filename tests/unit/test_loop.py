@@ -7,7 +7,7 @@ from builders import an_envelope
 
 from kos_retry.loop import Loop
 from kos_retry.model import Budget, Decision, Reason, Recommendation, StagnationAssessment
-from kos_retry.outcome import Outcome, Proposal
+from kos_retry.outcome import Broken, Outcome, Proposal
 
 
 def _outcome(code: int, **fields) -> Outcome:
@@ -32,16 +32,29 @@ def _decision(recommendation: str, delay: float | None = 0.0) -> Decision:
 class _World:
     """All ports of one run, and a log of what the loop asked of them."""
 
-    def __init__(self, outcomes, recommendations=(), *, can_differ=False, interrupted=None):
+    def __init__(
+        self,
+        outcomes,
+        recommendations=(),
+        *,
+        can_differ=False,
+        interrupted=None,
+        broken=(),
+        cancelled_in_check=None,
+        flaky_fails=False,
+    ):
         self._outcomes = list(outcomes)
         self._recommendations = list(recommendations)
         self._can_differ = can_differ
         self._interrupted = interrupted
+        self._broken = list(broken)
+        self._cancelled_in_check = cancelled_in_check
+        self._flaky_fails = flaky_fails
         self.log: list[str] = []
 
     def run(self):
-        ports = ("proposer", "runner", "observer", "judge", "journal", "reporter", "clock")
-        return Loop(**{name: _Port(self, name) for name in ports}).run()
+        ports = ("proposer", "runner", "checks", "observer", "judge", "journal", "reporter", "clock")
+        return Loop(**{name: _Port(self, name) for name in ports}, flaky_fails=self._flaky_fails).run()
 
 
 class _Port:
@@ -69,6 +82,12 @@ class _Port:
         self._log(f"wait {seconds:g}")
         return self._world._interrupted
 
+    def check(self, proposal, attempt, outcome):
+        self._log(f"check {proposal.attempt}")
+        outcome.broken = tuple(Broken(name, "told") for name in self._world._broken.pop(0)) if self._world._broken else ()
+        if self._world._cancelled_in_check is not None:
+            outcome.cancelled_by, outcome.exit_code = self._world._cancelled_in_check, 130
+
     def observe(self, proposal, outcome):
         self._log(f"observe {proposal.attempt}")
         return an_envelope(attempt=proposal.attempt, exit_code=outcome.exit_code)
@@ -82,6 +101,9 @@ class _Port:
 
     def attempt(self, envelope, decision, goes_on=None):
         self._log(f"attempt {envelope.attempt}")
+
+    def output_lost(self, outcome):
+        self._log(f"output_lost {outcome.sink_error}")
 
     def left_running(self, outcome):
         self._log("left_running")
@@ -108,6 +130,26 @@ _RUNS = {
     "cancelled-attempt": (_World([_outcome(130, cancelled_by=2)], ["continue"]), ("cancelled", 130, 1)),
     "cancelled-wait": (_World([_outcome(1)], ["continue"], interrupted=15), ("cancelled", 143, 1)),
     "reader-gone": (_World([_outcome(141, sink_closed=True)], ["continue"]), ("failed", 141, 1)),
+    "broken-check": (_World([_outcome(0)], ["halt_loop"], broken=[["lint"]]), ("failed", 1, 1)),
+    "broken-check-mended": (
+        _World([_outcome(0), _outcome(0)], ["continue"], broken=[["lint"], []]),
+        ("flaky", 0, 2),
+    ),
+    "cancelled-check": (_World([_outcome(0)], ["continue"], cancelled_in_check=2), ("cancelled", 130, 1)),
+    "flake-that-fails": (_World([_outcome(3), _outcome(0)], ["continue"], flaky_fails=True), ("flaky", 3, 2)),
+    "flake-that-fails-by-its-first-code": (
+        _World([_outcome(4), _outcome(3), _outcome(0)], ["continue"] * 2, flaky_fails=True),
+        ("flaky", 4, 3),
+    ),
+    "broken-check-that-flakes-and-fails": (
+        _World([_outcome(0), _outcome(0)], ["continue"], broken=[["lint"], []], flaky_fails=True),
+        ("flaky", 1, 2),
+    ),
+    "repair-is-no-flake": (
+        _World([_outcome(3), _outcome(0)], ["continue"], can_differ=True, flaky_fails=True),
+        ("repaired", 0, 2),
+    ),
+    "first-pass-is-no-flake": (_World([_outcome(0)], flaky_fails=True), ("passed", 0, 1)),
     "time-limit": (_World([_outcome(124, timed_out=True)], ["halt_loop"]), ("failed", 124, 1)),
 }
 
@@ -121,9 +163,32 @@ def test_run_ends(world, expected):
 def test_pass_asks_neither_observer_nor_judge():
     world = _World([_outcome(0)])
     world.run()
-    assert ["proposer.propose 1", "runner.start 1", "journal.begin", "journal.end passed", "reporter.end passed"] == (
-        world.log
-    )
+    assert [
+        "proposer.propose 1",
+        "runner.start 1",
+        "journal.begin",
+        "checks.check 1",
+        "journal.end passed",
+        "reporter.end passed",
+    ] == world.log
+
+
+def test_failed_command_is_not_checked():
+    world = _World([_outcome(1)], ["halt_loop"])
+    world.run()
+    assert [] == [entry for entry in world.log if entry.startswith("checks.")]
+
+
+def test_output_that_was_lost_is_told():
+    world = _World([_outcome(0, sink_error="No space left on device")])
+    world.run()
+    assert "reporter.output_lost No space left on device" in world.log
+
+
+def test_reader_that_left_is_no_lost_output():
+    world = _World([_outcome(141, sink_closed=True)], ["halt_loop"])
+    world.run()
+    assert [] == [entry for entry in world.log if entry.startswith("reporter.output_lost")]
 
 
 def test_what_is_decided_is_written_before_it_is_told_and_acted_on():

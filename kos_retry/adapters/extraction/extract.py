@@ -54,10 +54,12 @@ class Extracted(NamedTuple):
 class Extraction:
     """Runs extractors; one object serves many outcomes and is closed at the end."""
 
-    def __init__(self, redactor: Redactor, manifests: Sequence[Manifest] | None = None) -> None:
+    def __init__(
+        self, redactor: Redactor, manifests: Sequence[Manifest] | None = None, host: child.Host | None = None
+    ) -> None:
         self._redactor = redactor
         self._manifests = tuple(sorted(manifests if manifests is not None else bundled(), key=lambda m: m.id))
-        self._host = child.Host()
+        self._host = host or child.Host()
         self._spool: Path | None = None
 
     def __enter__(self) -> Self:
@@ -67,10 +69,6 @@ class Extraction:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def warm(self) -> None:
-        """Start what the first outcome will need."""
-        self._host.start()
 
     def close(self) -> None:
         """End the host and remove what was spooled."""

@@ -39,7 +39,7 @@ class RunnerOptions:
 
     ``timeout_seconds`` bounds one attempt, ``deadline_at`` all of them on the monotonic clock (None: no bound) with
     ``deadline_seconds`` the length it was set to; ``grace_seconds`` is the time between TERM and KILL. ``tty`` is auto, always or
-    never. ``warm_up`` is called once a command has run for ``warm_up_seconds``, to load what a failure will need.
+    never. ``warm_up`` is called once a command has run for ``warm_up_seconds``, to start what a failure will need.
     ``outputs`` are where the command's standard output and error go: our descriptors by default.
     """
 

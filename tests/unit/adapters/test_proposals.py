@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from builders import a_history
 
-from kos_retry.adapters.proposals import DELIVERIES, CommandProposer
+from kos_retry.adapters.proposals import CommandProposer
 from kos_retry.engine.decide import decide
 from kos_retry.engine.redact import Redactor
 from kos_retry.model import Policy
+from kos_retry.settings import DELIVERIES
 
 _HISTORY = list(a_history("error: no total", failing_constraints=["cart::total", "cart::tax"]))
 _DECISION = decide(_HISTORY, Policy())
@@ -45,7 +46,13 @@ def test_failing_constraints_are_one_a_line(tmp_path):
 
 def test_first_attempt_has_no_files(tmp_path):
     environment = _proposer(tmp_path).propose(1, [], None).environment
-    assert {"KOS_RETRY_ATTEMPT", "KOS_RETRY_MAX_ATTEMPTS", "KOS_RETRY_SESSION"} == set(environment)
+    assert {"KOS_RETRY_ATTEMPT", "KOS_RETRY_MAX_ATTEMPTS", "KOS_RETRY_SESSION", "KOS_RETRY_MARK"} == set(environment)
+
+
+def test_attempts_of_a_run_share_a_mark_that_no_other_run_has(tmp_path):
+    one, other = _proposer(tmp_path), _proposer(tmp_path)
+    marks = [p.propose(n, [], None).environment["KOS_RETRY_MARK"] for p, n in ((one, 1), (one, 2), (other, 1))]
+    assert (True, False) == (marks[0] == marks[1], marks[0] == marks[2])
 
 
 def test_variables_of_an_outer_run_are_not_inherited(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kos_retry.cli.options import RUN_OPTIONS, HelpAskedError, read_values, split_command_line
+from kos_retry.cli.options import HelpAskedError, split_command_line
 from kos_retry.errors import UsageError
 
 _LINES = {
@@ -57,54 +57,3 @@ def test_wrong_option_is_refused_by_name(line, message):
 def test_help_is_noticed_among_the_options():
     with pytest.raises(HelpAskedError):
         split_command_line(["--timeout", "5s", "--help", "make"])
-
-
-_VALUES = {
-    "duration": ("timeout", "1m30s", 90.0),
-    "count": ("max_attempts", "0", 0),
-    "factor": ("backoff", "1.5", 1.5),
-    "size": ("max_prompt_bytes", "2KiB", 2048),
-    "choice": ("jitter", "equal", "equal"),
-    "report": ("report", ["json:a:b.json"], [("json", "a:b.json")]),
-}
-
-
-@pytest.mark.parametrize(("field", "given", "value"), _VALUES.values(), ids=_VALUES)
-def test_value_is_read(field, given, value):
-    assert value == getattr(read_values({field: given}), field)
-
-
-_BAD_VALUES = {
-    "negative-count": ("max_attempts", "-1"),
-    "fraction-of-a-count": ("max_attempts", "1.5"),
-    "digits-of-another-script": ("max_attempts", "٣"),
-    "endless-count": ("max_attempts", "9" * 5000),
-    "empty-count": ("max_attempts", ""),
-    "zero-time-limit": ("timeout", "0s"),
-    "shrinking-wait": ("backoff", "0.5"),
-    "endless-factor": ("backoff", "inf"),
-    "no-factor": ("backoff", "nan"),
-    "unknown-choice": ("jitter", "some"),
-    "zero-threshold": ("max_stagnant_attempts", "0"),
-    "bad-session": ("session", "../x"),
-    "empty-directory": ("state_dir", ""),
-    "report-without-a-path": ("report", ["json:"]),
-    "report-without-a-format": ("report", ["out.json"]),
-    "unknown-report": ("report", ["yaml:out"]),
-}
-
-
-@pytest.mark.parametrize(("field", "given"), _BAD_VALUES.values(), ids=_BAD_VALUES)
-def test_bad_value_is_refused_with_the_name_of_its_option(field, given):
-    with pytest.raises(UsageError, match="option --" + field.replace("_", "-") + ": "):
-        read_values({field: given})
-
-
-def test_without_options_the_defaults_hold():
-    settings = read_values({})
-    assert {o.field: o.default for o in RUN_OPTIONS} == {o.field: getattr(settings, o.field) for o in RUN_OPTIONS}
-
-
-def test_default_that_help_shows_is_the_default_that_holds():
-    shown = {o.name: o.read(o.shown) for o in RUN_OPTIONS if o.shown and o.read and o.default is not None}
-    assert {name: next(o.default for o in RUN_OPTIONS if o.name == name) for name in shown} == shown
