@@ -375,7 +375,13 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
     ),
     TokenClass("worker-mark", r"\[gw\d{1,4}\]", "[<worker>]", "[gw3] FAILED test_push", "[gw] FAILED"),
     TokenClass("process-mark", r"={2}\d{1,10}={2}", "==<n>==", "==4120==ERROR", "a==4120"),
-    TokenClass("process-bracket", r"(?<=[A-Za-z])\[\d{2,8}\](?=:)", "[<n>]", "sshd[4120]: refused", "a[12] = 3"),
+    TokenClass(
+        "process-bracket",
+        r"(?<=[A-Za-z])\[\d{2,8}\](?=:)|(?<=> )\[\d{1,8}\](?=:? )|^\[\d{4,8}\](?=:? )",
+        "[<n>]",
+        "sshd[4120]: refused",
+        "a[12] = 3",
+    ),
     TokenClass(
         "job-notice",
         r"(?<=: )\s{0,3}\d{2,8}(?=\s(?:Killed|Terminated|Aborted|Segmentation|Illegal|Bus error|Floating|Hangup|Quit|Trace)\b)",
