@@ -9,6 +9,8 @@ from kos_retry.text.bounds import byte_length, cut_bytes
 
 MAX_LINES = 40
 MAX_BYTES = 4096
+# The end of a stream that holds more than enough lines.
+READ_BYTES = 64 * 1024
 # Where several streams say something, the first of these is read.
 PREFERENCE = ("stderr", "output", "stdout")
 
@@ -28,7 +30,7 @@ def extract(request: Request) -> Answer:
 def _tails(request: Request) -> dict[str, deque[Line]]:
     """Return the last non-blank lines of every stream that has any."""
     tails: dict[str, deque[Line]] = {}
-    for line in request.lines():
+    for line in request.lines(last_bytes=READ_BYTES):
         if line.text.strip():
             tails.setdefault(line.source, deque(maxlen=MAX_LINES)).append(line)
     return tails

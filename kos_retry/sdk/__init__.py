@@ -7,6 +7,7 @@ someone waits for it. An extractor is a function from `Request` to `Answer`; `ma
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,7 +17,7 @@ from kos_retry.text.escapes import decode, plain_line
 PROTOCOL = 1
 # A line longer than this is a minified file or a data dump: its head is enough to recognise it.
 MAX_LINE_BYTES = 64 * 1024
-# What one extractor reads of one stream.
+# What one extractor reads of one stream: its end, where it is longer.
 MAX_STREAM_BYTES = 64 * 1024 * 1024
 
 
@@ -61,10 +62,13 @@ class Request:
         self._streams: dict[str, str] = {k: v["path"] for k, v in (data.get("streams") or {}).items()}
         self.reports = [Report(r["path"], r.get("relative") or r["path"]) for r in data.get("reports") or []]
 
-    def lines(self) -> Iterator[Line]:
-        """Yield the lines of all captured streams, one stream after the other."""
+    def lines(self, last_bytes: int = MAX_STREAM_BYTES) -> Iterator[Line]:
+        """Yield the lines of all captured streams, one stream after the other.
+
+        Of a stream that is longer than ``last_bytes`` only the whole lines in its last part.
+        """
         for source, path in sorted(self._streams.items()):
-            yield from _lines(source, path)
+            yield from _lines(source, path, last_bytes)
 
     def relative(self, path: str) -> str:
         """Return ``path`` relative to the workspace if it lies below it, else as it is."""
@@ -129,10 +133,13 @@ def main(extract: Callable[[Request], Answer]) -> None:
     json.dump(extract(request).as_json(), sys.stdout)
 
 
-def _lines(source: str, path: str) -> Iterator[Line]:
-    at = 0
+def _lines(source: str, path: str, last_bytes: int) -> Iterator[Line]:
     with open(path, "rb") as stream:
-        while at < MAX_STREAM_BYTES:
+        at = max(0, stream.seek(0, os.SEEK_END) - last_bytes)
+        stream.seek(at)
+        if at:
+            at += _skip_line(stream)
+        while True:
             raw = stream.readline(MAX_LINE_BYTES)
             if not raw:
                 return

@@ -18,6 +18,7 @@ _ESCAPE = re.compile(
 )
 # C0 and C1 without tab, newline, carriage return and backspace, and DEL.
 _CONTROL = re.compile(r"[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_ASCII_CONTROL = bytes(code for code in (*range(0x20), 0x7F) if chr(code) not in "\t\n\r\b")
 # Format characters that change what a reader sees: zero-width, bidirectional overrides, BOM.
 _INVISIBLE = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 
@@ -54,8 +55,10 @@ def plain_text(text: str) -> str:
     text = strip_escapes(text).replace("\r\n", "\n")
     if "\r" in text or "\b" in text:
         text = "\n".join(plain_line(line) for line in text.split("\n"))
-    text = _CONTROL.sub("", text)
-    return text if text.isascii() else _INVISIBLE.sub("", text)
+    if text.isascii():
+        # Bytes can be dropped by a table, a hundred times faster than by an expression.
+        return text.encode("ascii").translate(None, _ASCII_CONTROL).decode("ascii")
+    return _INVISIBLE.sub("", _CONTROL.sub("", text))
 
 
 def printable(text: str) -> str:

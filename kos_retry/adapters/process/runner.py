@@ -9,9 +9,9 @@ import time
 
 from kos_retry.adapters.process import group, signals, standard
 from kos_retry.adapters.process.capture import Capture
-from kos_retry.adapters.process.sink import Sink
+from kos_retry.adapters.process.sink import Sink, widen
 from kos_retry.adapters.process.standard import STDERR, STDIN, STDOUT
-from kos_retry.limits import DRAIN_SECONDS, PIPE_BYTES, READ_BYTES
+from kos_retry.limits import DRAIN_SECONDS, READ_BYTES
 from kos_retry.outcome import Captured, Outcome
 
 TYPE_CHECKING = False
@@ -30,8 +30,6 @@ _TIMED_OUT = 124
 _SIGNAL_BASE = 128
 _ENOEXEC = 8
 _EIO = 5
-# Linux only; elsewhere pipes keep the size they have.
-_F_SETPIPE_SZ = 1031
 
 
 class RunnerOptions:
@@ -156,7 +154,7 @@ class _Wiring:
 
     def _pipe(self, fd: int) -> None:
         read, write = os.pipe()
-        _widen(write)
+        widen(write)
         self.reads[read] = fd
         self._children_ends.append(write)
         self.actions.append((os.POSIX_SPAWN_DUP2, write, fd))
@@ -201,6 +199,8 @@ class Attempt:
         self._kill_at: float | None = None
         self._warm_at = self._started + options.warm_up_seconds if options.warm_up else None
         self._interrupts = 0
+        self._poll = select.poll()
+        self._polled: dict[int, int] = {}
         self._mark = _mark(proposal)
         self._foreground = _Foreground(pid)
         self._guard = group.Guard(pid, listen=self._foreground.lent)
@@ -216,20 +216,28 @@ class Attempt:
 
     def _turn(self) -> None:
         """Wait for the next event and serve everything that is ready."""
-        poll = select.poll()
-        poll.register(self._signals.fd, select.POLLIN)
-        for read, fd in self._reads.items():
-            if not self._sinks[fd].blocked:
-                poll.register(read, select.POLLIN)
-        for sink in self._sinks.values():
-            if sink.blocked:
-                poll.register(sink.fd, select.POLLOUT)
-        if self._guard.fd is not None:
-            poll.register(self._guard.fd, select.POLLIN)
-        for fd, _ in poll.poll(self._patience()):
+        self._watch()
+        for fd, _ in self._poll.poll(self._patience()):
             self._serve(fd)
         self._close_dead_sinks()
         self._watch_clock()
+
+    def _watch(self) -> None:
+        """Bring what is polled in step: a stream whose reader does not keep up is not read until it does."""
+        wanted = {self._signals.fd: select.POLLIN}
+        for read, fd in self._reads.items():
+            if not self._sinks[fd].blocked:
+                wanted[read] = select.POLLIN
+        for sink in self._sinks.values():
+            if sink.blocked:
+                wanted[sink.fd] = select.POLLOUT
+        if self._guard.fd is not None:
+            wanted[self._guard.fd] = select.POLLIN
+        if wanted != self._polled:
+            self._poll = select.poll()
+            for fd, events in wanted.items():
+                self._poll.register(fd, events)
+            self._polled = wanted
 
     def _serve(self, fd: int) -> None:
         if fd == self._signals.fd:
@@ -487,17 +495,6 @@ def _waiting_bytes(fd: int) -> int:
     import termios
 
     return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, b"\0" * 4), sys.byteorder)
-
-
-def _widen(pipe: int) -> None:
-    """Give a pipe room, so that the command and we take fewer turns."""
-    try:
-        import fcntl
-
-        fcntl.fcntl(pipe, _F_SETPIPE_SZ, PIPE_BYTES)
-    except OSError:
-        # Not this system, or the user's share of pipe memory is used up.
-        pass
 
 
 def _terminal_streams(options: RunnerOptions, sinks: dict[int, AnySink]) -> tuple[int, ...]:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 
+from kos_retry.limits import PIPE_BYTES
+
+# Linux only; elsewhere pipes keep the size they have.
+_F_SETPIPE_SZ = 1031
 _STREAM_MODES = (0o010000, 0o020000)  # S_IFIFO, S_IFCHR: the stat module is not worth its import here
 
 
@@ -53,10 +57,23 @@ class Sink:
             os.close(self.fd)
 
 
+def widen(pipe: int) -> None:
+    """Give a pipe room, so that those at its ends take fewer turns."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(pipe, _F_SETPIPE_SZ, PIPE_BYTES)
+    except OSError:
+        # No pipe, not this system, or the user's share of pipe memory is used up.
+        pass
+
+
 def _reopened(fd: int) -> tuple[int, bool]:
     try:
         if os.fstat(fd).st_mode & 0o170000 in _STREAM_MODES and os.path.exists("/proc/self/fd"):
-            return os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), True
+            own = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+            widen(own)
+            return own, True
     except OSError:
         pass
     return fd, False
