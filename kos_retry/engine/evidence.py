@@ -8,6 +8,7 @@ distinct ones are kept in the order in which they appeared.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -170,6 +171,8 @@ _MARKS = (
 _MIN_SCORE = 2
 # A line that only wraps or sums up a failure says more than the end of the output does, one that is benign does not.
 _MAX_NOISE = -6
+_DIGITS = str.maketrans("123456789", "000000000")
+_LINES_A_SHAPE = 16
 
 
 class EvidenceLine(NamedTuple):
@@ -187,29 +190,45 @@ class EvidenceLine(NamedTuple):
 
 
 def choose_lines(*outputs: str) -> tuple[EvidenceLine, ...]:
-    """Return the lines of the outputs that say what failed, in their order, at most `MAX_EVIDENCE_LINES`.
+    """Return the lines of the outputs that say what failed, in their order, at most `MAX_EVIDENCE_LINES` and their stack.
 
-    Where no line looks like an error, the last lines that are not blank stand for it, of the last output that
-    has any; without any the tuple is empty.
+    Where no line looks like an error, those that at least pass one on stand for it, then the last lines that are not blank, of the
+    last output that has any; without any the tuple is empty.
     """
     texts = [plain_text(output) for output in outputs]
-    best: dict[str, EvidenceLine] = {}
-    weak: dict[str, EvidenceLine] = {}
-    for source, text in enumerate(texts):
-        for number, line in _candidates(text):
-            score, marks = _score(line)
-            into = best if score >= _MIN_SCORE else weak if score > _MAX_NOISE else None
-            if into is None:
-                continue
-            key = normalise_line(line)
-            if key and (key not in into or into[key].score < score):
-                into[key] = EvidenceLine(line, source, number, score, marks)
-    if not best:
-        best = weak
-    if not best:
-        return next((lines for i, text in reversed(list(enumerate(texts))) if (lines := _last_lines(text, i))), ())
-    chosen = sorted(best.values(), key=lambda line: (-line.score, line.source, line.number))[:MAX_EVIDENCE_LINES]
-    return _with_context(chosen, texts)
+    scored = [line for source, text in enumerate(texts) for line in _scored(text, source)]
+    chosen = _best([line for line in scored if line.score >= _MIN_SCORE]) or _best(scored)
+    if chosen:
+        return _with_context(chosen, texts)
+    return next((lines for i, text in reversed(list(enumerate(texts))) if (lines := _last_lines(text, i))), ())
+
+
+def _scored(text: str, source: int) -> Iterator[EvidenceLine]:
+    """Yield the candidates of one output that say anything, with their scores.
+
+    Lines that differ in digits alone are looked at a few times only: a log may hold a hundred thousand of them.
+    """
+    shapes: Counter[str] = Counter()
+    for number, line in _candidates(text):
+        shape = line.translate(_DIGITS)
+        shapes[shape] += 1
+        if shapes[shape] > _LINES_A_SHAPE:
+            continue
+        score, marks = _score(line)
+        if score > _MAX_NOISE:
+            yield EvidenceLine(line, source, number, score, marks)
+
+
+def _best(lines: list[EvidenceLine]) -> list[EvidenceLine]:
+    """Return the best lines that differ in more than circumstance, the first of each, best first."""
+    chosen: dict[str, EvidenceLine] = {}
+    for line in sorted(lines, key=lambda line: (-line.score, line.source, line.number)):
+        key = normalise_line(line.text)
+        if key:
+            chosen.setdefault(key, line)
+        if len(chosen) == MAX_EVIDENCE_LINES:
+            break
+    return list(chosen.values())
 
 
 def _with_context(chosen: list[EvidenceLine], texts: list[str]) -> tuple[EvidenceLine, ...]:

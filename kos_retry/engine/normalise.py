@@ -86,16 +86,21 @@ def normalise(text: str) -> str:
 def explain_line(line: str) -> Normalised:
     """Normalise one line and say what every class did to it."""
     levelled = level(line)
-    text, tokens = _mask(levelled)
+    masked, tokens = _mask(levelled)
+    text = _unified(masked)
     # A mask can bring two tokens together that make a new one; the fixed point is reached at once in
     # nearly every line, and the bound keeps the rest linear.
     for _ in range(_MAX_PASSES):
-        again = _mask(level(text))[0]
+        again = _unified(_mask(level(text))[0])
         if again == text:
             break
         text = again
-    text = _TIMED.sub("", _FAILED.sub("failed: ", _LOCATED.sub(": ", text)))
     return Normalised(text, levelled, tuple(tokens))
+
+
+def _unified(text: str) -> str:
+    """Return a masked line with one form for what reporters write in several."""
+    return _TIMED.sub("", _FAILED.sub("failed: ", _LOCATED.sub(": ", text)))
 
 
 def _mask(line: str) -> tuple[str, list[Token]]:

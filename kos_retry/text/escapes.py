@@ -11,7 +11,7 @@ import re
 # so that an unterminated one cannot swallow the rest of a log.
 _ESCAPE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"
-    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]{0,4096}(?:\x07|\x1b\\|\x9c)"
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9c-\x9f\n]{0,4096}(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]{1,4}[0-~]"
     r"|\x1b[0-Z\\^-~]"
     r"|\x1b"
