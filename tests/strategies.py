@@ -89,6 +89,8 @@ policies = st.fixed_dictionaries(
         "max_failures": st.integers(1, 3),
         "max_transient_retries": st.integers(0, 3),
         "max_repeated_actions": st.integers(1, 3),
+        "stop_on": st.just(("exit:2", "output:a")),
+        "retry_on": st.sampled_from([("exit:1",), ("timeout", "signal:9"), ("cause:auth",)]),
         "next_attempt": st.sampled_from(list(NextAttempt)),
         "max_prompt_bytes": st.sampled_from([0, 1, 2, 3, 50]) | st.integers(0, 4096),
         "max_prompt_tokens": st.sampled_from([0, 1, 2]) | st.integers(0, 4096),

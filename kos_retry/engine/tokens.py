@@ -353,7 +353,7 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
     # --- processes, hosts, ports -----------------------------------------------------------------------
     TokenClass(
         "process",
-        r"(?i:\b(?:pid|ppid|tid|process|thread|lwp|goroutine|daemon|cpu|agent|child|node))(?::\s?|[ =#-])\d{1,10}(?![\w.])",
+        r"(?i:\b(?:pid|ppid|tid|process|thread|lwp|goroutine|daemon|cpu|agent|child|node))(?::\s?|[ =#-])\d{1,10}(?!\w|\.\d)",
         _without_number,
         "worker pid 4312 exited",
         "rapid 4312",
@@ -391,7 +391,7 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
     ),
     TokenClass(
         "stream",
-        r"(?i:\b(?:stream|request|connection|channel|session|attempt|retry|try|vertex)) #?\d{1,9}(?![\w.:])",
+        r"(?i:\b(?:stream|request|connection|channel|session|attempt|retry|try|vertex)) #?\d{1,9}(?!\w|[.:]\d)",
         _without_number,
         "HTTP/2 stream 17 was reset",
         "streams 17",
@@ -418,7 +418,7 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
     TokenClass("progress", r"\[?\b\d{1,7}\s?(?:/|of)\s?\d{1,7}\b\]?", "<n>/<n>", "[812/2044] attempt 1 of 3", "a/b"),
     TokenClass(
         "measured",
-        r"(?i:\b(?:used|requested|remaining|available|allocated|retained))[ :=]{1,3}\d{1,20}(?![\w.])",
+        r"(?i:\b(?:used|requested|remaining|available|allocated|retained))[ :=]{1,3}\d{1,20}(?!\w|\.\d)",
         _without_number,
         "limit reached, Used 29112, Requested 2048",
         "unused 3",

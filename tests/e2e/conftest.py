@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import select
@@ -43,6 +44,26 @@ class Finished(NamedTuple):
     def rows(self) -> list[Any]:
         """Return standard output as JSON Lines."""
         return [json.loads(line) for line in self.stdout.splitlines()]
+
+
+class Measured(NamedTuple):
+    """What a process that has ended left: its status, digests of its streams, and the memory that it took at most."""
+
+    code: int
+    stdout: str
+    stderr: str
+    peak_mib: float
+
+
+# Starts a command and writes its peak memory into a file. A child of ours would inherit the peak of the test itself.
+MEASURE = """
+import os, sys
+pid = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+with open(sys.argv[1], "w") as file:
+    file.write(str(usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)))
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
 
 
 class KosRetry:
@@ -87,6 +108,21 @@ class KosRetry:
             check=False,
         )
         return Finished(done.returncode, done.stdout, done.stderr)
+
+    def measure(self, *argv: str, stdin: Any = subprocess.DEVNULL) -> Measured:
+        """Run any command to its end, and measure it and what it waited for; its streams can be of any size."""
+        peak = self.home / "peak"
+        running = self.start(argv=[sys.executable, "-S", "-c", MEASURE, str(peak), *argv], stdin=stdin)
+        digests = {stream: hashlib.sha256() for stream in (running.stdout, running.stderr)}
+        left = list(digests)
+        while left:
+            for stream in select.select(left, [], [], CEILING_SECONDS)[0]:
+                chunk = os.read(stream.fileno(), 1024 * 1024)
+                digests[stream].update(chunk)
+                if not chunk:
+                    left.remove(stream)
+        code = running.wait(CEILING_SECONDS)
+        return Measured(code, *(digest.hexdigest() for digest in digests.values()), float(peak.read_text()))
 
     def start(
         self,

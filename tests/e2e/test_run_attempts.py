@@ -24,11 +24,8 @@ def own_variables(done):
 
 def test_first_attempt_knows_its_number_the_limit_and_the_session(kos_retry):
     done = kos_retry("run", "--session", "s1", "--max-attempts", "4", "--", "env")
-    assert own_variables(done) == {
-        "KOS_RETRY_ATTEMPT": "1",
-        "KOS_RETRY_MAX_ATTEMPTS": "4",
-        "KOS_RETRY_SESSION": "s1",
-    }
+    told = {"KOS_RETRY_ATTEMPT": "1", "KOS_RETRY_MAX_ATTEMPTS": "4", "KOS_RETRY_SESSION": "s1"}
+    assert told.items() <= own_variables(done).items()
 
 
 def test_variables_of_an_outer_run_are_not_inherited(kos_retry):

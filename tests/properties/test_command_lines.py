@@ -7,10 +7,10 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kos_retry import composition
-from kos_retry.cli import app
-from kos_retry.cli.options import RUN_OPTIONS, HelpAskedError, split_command_line
+from kos_retry.cli import app, run
+from kos_retry.cli.options import HelpAskedError, split_command_line
 from kos_retry.errors import UsageError
+from kos_retry.settings import RUN_OPTIONS
 
 _REFUSED = "refused"
 _NAMES = [f"--{o.name}" for o in RUN_OPTIONS]
@@ -51,10 +51,6 @@ _right = st.tuples(
 _lines = st.one_of(st.lists(_words, max_size=6), _right)
 
 
-class _Ended:
-    exit_code = 0
-
-
 def _as_the_small_reader_has_it(words):
     try:
         raw, command = split_command_line(words)
@@ -66,15 +62,13 @@ def _as_the_small_reader_has_it(words):
 def _as_typer_has_it(words):
     seen = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(app, "read_values", lambda raw: raw)
-        patch.setattr(composition, "run", lambda command, raw: seen.append((raw, list(command))) or _Ended)
+        patch.setattr(run, "run_command", lambda raw, command: seen.append((raw, list(command))) or 0)
         try:
             _COMMAND.main(["run", *words], standalone_mode=False)
         except (UsageError, typer._click.exceptions.UsageError):
             return _REFUSED
-    raw, command = seen[0]
-    defaults = {o.field: o.default for o in RUN_OPTIONS if o.read is None}
-    return {k: v for k, v in raw.items() if (k, v) not in defaults.items()}, command
+    # Typer takes a line that asks for help, and one without a command; the small reader leaves those to others.
+    return seen[0] if seen and seen[0][1] else _REFUSED
 
 
 _COMMAND = typer.main.get_command(app.app)
@@ -82,8 +76,4 @@ _COMMAND = typer.main.get_command(app.app)
 
 @given(_lines)
 def test_both_readers_agree(words):
-    small = _as_the_small_reader_has_it(words)
-    if small is not _REFUSED:
-        defaults = {o.field: o.default for o in RUN_OPTIONS if o.read is None}
-        small = ({k: v for k, v in small[0].items() if (k, v) not in defaults.items()}, small[1])
-    assert small == _as_typer_has_it(words)
+    assert _as_the_small_reader_has_it(words) == _as_typer_has_it(words)

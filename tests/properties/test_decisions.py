@@ -130,6 +130,32 @@ def test_order_of_constraints_changes_nothing(orders):
     assert one.signature == other.signature
 
 
+@given(
+    histories,
+    policies,
+    st.builds(
+        Schedule,
+        delay_seconds=st.floats(0, 100),
+        factor=st.floats(1, 4),
+        max_delay_seconds=st.floats(0, 200),
+        jitter=st.sampled_from(JITTERS),
+        seed=st.integers(0, 99),
+    ),
+    st.floats(0, 200),
+    st.floats(0, 200),
+)
+def test_no_wait_crosses_the_deadline(history, policy, schedule, used, deadline):
+    policy = policy.model_copy(update={"deadline_seconds": deadline})
+    decision = decide(history, policy, schedule=schedule, seconds_used=used)
+    assert decision.delay_seconds is None or used + decision.delay_seconds < deadline + 0.001
+
+
+@given(histories, policies, st.sampled_from(["exit:0-255", "exit:1", "timeout", "category:unknown", "signal:KILL"]))
+def test_condition_to_stop_on_wins_over_the_same_one_to_retry_on(history, policy, condition):
+    both = policy.model_copy(update={"stop_on": (condition,), "retry_on": (condition,)})
+    assert "retry_on" != decide(history, both).reasons[0].rule
+
+
 def _shuffled(value, draw: random.Random):
     if isinstance(value, dict):
         items = list(value.items())

@@ -34,6 +34,7 @@ _CASES = {
         {},
         ((an_envelope(exit_code=130, category="execution_failure"),), {}),
     ),
+    "stop_on": (_varied(1, exit_code=3), {"stop_on": ("exit:3",)}, (_varied(1, exit_code=4), {"stop_on": ("exit:3",)})),
     "max_attempts": (_varied(3), {"max_attempts": 3}, (_varied(2), {"max_attempts": 3})),
     "deadline": (
         _varied(2, duration_seconds=5),
@@ -54,6 +55,11 @@ _CASES = {
         _varied(2, executed_actions=[DONE, FAILED])[:1] + _varied(2, executed_actions=[FAILED])[1:],
         {"max_failures": 2},
         (_varied(2, executed_actions=[FAILED, DONE]), {"max_failures": 2}),
+    ),
+    "retry_on": (
+        _varied(1, cause="auth"),
+        {"retry_on": ("cause:auth",)},
+        (_varied(1, cause="quota"), {"retry_on": ("cause:auth",)}),
     ),
     "own_budget": (_varied(1, cause="budget"), {}, (_varied(1, cause="turn_limit"), {})),
     "non_retryable": (
@@ -144,6 +150,8 @@ def test_where_no_rule_decides_it_is_still_news():
 _STOPS = {
     "succeeded": (_CASES["succeeded"][:2], Recommendation.HALT, StopReason.SUCCEEDED),
     "cancelled": (_CASES["cancelled"][:2], Recommendation.HALT, StopReason.CANCELLED),
+    "stop_on": (_CASES["stop_on"][:2], Recommendation.HALT, StopReason.NON_RETRYABLE),
+    "retry_on": (_CASES["retry_on"][:2], Recommendation.CONTINUE, None),
     "max_attempts": (_CASES["max_attempts"][:2], Recommendation.HALT, StopReason.MAX_ATTEMPTS),
     "deadline": (_CASES["deadline"][:2], Recommendation.HALT, StopReason.DEADLINE),
     "cost_budget": (_CASES["cost_budget"][:2], Recommendation.HALT, StopReason.COST_BUDGET),
@@ -190,6 +198,27 @@ def test_every_stop_reason_is_reachable():
 
 _EARLIER_WINS = {
     "success-over-budget": ((a_success(),), {"max_attempts": 1}, "succeeded"),
+    "success-over-stop": ((a_success(),), {"stop_on": ("exit:0",)}, "succeeded"),
+    "cancelling-over-retry": (
+        (an_envelope(exit_code=130, category="context_cancelled"),),
+        {"retry_on": ("exit:130",)},
+        "cancelled",
+    ),
+    "stop-over-retry": (
+        _varied(1, exit_code=3),
+        {"stop_on": ("exit:3",), "retry_on": ("exit:1-5",)},
+        "stop_on",
+    ),
+    "stop-over-attempts": (_varied(1, exit_code=3), {"stop_on": ("exit:3",), "max_attempts": 1}, "stop_on"),
+    "attempts-over-retry": (_varied(1), {"retry_on": ("exit:1",), "max_attempts": 1}, "max_attempts"),
+    "deadline-over-retry": (
+        _varied(1, duration_seconds=9),
+        {"retry_on": ("exit:1",), "deadline_seconds": 9},
+        "deadline",
+    ),
+    "retry-over-own-budget": (_varied(1, cause="budget"), {"retry_on": ("exit:1",)}, "retry_on"),
+    "retry-over-repetition": (a_history("A", "A", "A", "A"), {"retry_on": ("exit:1",)}, "retry_on"),
+    "retry-over-transient-exhaustion": (_varied(9, **TRANSIENT), {"retry_on": ("exit:1",)}, "retry_on"),
     "attempts-over-cause": (_varied(1, cause="auth"), {"max_attempts": 1}, "max_attempts"),
     "cause-over-repetition": (a_history("A", "A", cause="auth"), {}, "non_retryable"),
     "waiting-over-repetition": (a_history("A", "A", "A", **TRANSIENT), {}, "transient"),
@@ -322,3 +351,44 @@ def test_unsigned_history_is_signed_on_the_way():
 def test_quotation_of_the_output_stays_apart_from_our_words():
     reason = _decided(_varied(1, cause={"kind": "auth", "evidence": "401 from registry"})).reasons[0]
     assert "no retry mends this cause (auth): 401 from registry" == reason.evidence
+
+
+def test_condition_is_quoted_in_the_reason():
+    reason = _decided(_varied(1, exit_code=3), stop_on=("exit:3",)).reasons[0]
+    assert "a condition to stop on is met: exit:3" == reason.evidence
+
+
+def test_conditions_look_at_the_last_attempt_alone():
+    history = _numbered(an_envelope("A", exit_code=3), an_envelope("B", exit_code=1))
+    assert "still_news" == _rule(history, {"stop_on": ("exit:3",)})
+
+
+_CROSSINGS = {
+    "well-before": (1.0, 100.0, Recommendation.CONTINUE),
+    "just-before": (1.0, 3.001, Recommendation.CONTINUE),
+    "exactly": (1.0, 3.0, Recommendation.HALT),
+    "beyond": (1.0, 2.0, Recommendation.HALT),
+}
+
+
+@pytest.mark.parametrize(("used", "deadline", "expected"), _CROSSINGS.values(), ids=_CROSSINGS)
+def test_wait_that_would_cross_the_deadline_is_not_begun(used, deadline, expected):
+    schedule = Schedule(delay_seconds=2, jitter="none")
+    decision = decide(_varied(1), Policy(deadline_seconds=deadline), schedule=schedule, seconds_used=used)
+    assert expected == decision.recommendation
+
+
+def test_wait_that_would_cross_the_deadline_is_told():
+    decision = decide(_varied(1), Policy(deadline_seconds=2), schedule=Schedule(2, jitter="none"), seconds_used=1)
+    assert ("deadline", StopReason.DEADLINE, None) == (
+        decision.reasons[0].rule,
+        decision.stop_reason,
+        decision.delay_seconds,
+    )
+    assert "the wait of 2s would cross the deadline, 1s are left" == decision.reasons[0].evidence
+
+
+def test_wait_that_the_other_side_asks_for_can_cross_the_deadline_too():
+    cause = {"kind": "transient", "retry_after_seconds": 7}
+    decision = decide(_varied(1, cause=cause), Policy(deadline_seconds=6), schedule=Schedule(), seconds_used=1)
+    assert StopReason.DEADLINE == decision.stop_reason
