@@ -38,7 +38,7 @@ class Captured:
 
     __slots__ = ("head", "middle", "omitted", "tail")
 
-    def __init__(self, head: bytes = b"", tail: bytes = b"", omitted: int = 0, middle: bytes = b"") -> None:
+    def __init__(self, head: bytes = b"", tail: bytes = b"", omitted: int = 0, middle: tuple[bytes, ...] = ()) -> None:
         self.head = head
         self.middle = middle
         self.tail = tail

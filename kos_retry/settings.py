@@ -121,7 +121,7 @@ class RunSettings:
 def _integer(at_least: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         # Eighteen digits fit into 64 bits.
-        if not text.isascii() or not text.isdigit() or int(text) < at_least or len(text) > 18:
+        if not text.isascii() or not text.isdigit() or len(text) > 18 or int(text) < at_least:
             raise ValueError(f"'{text}' is not a whole number of at least {at_least}")
         return int(text)
 
@@ -445,7 +445,7 @@ def resolve(layers: Sequence[tuple[str, Raw]], profiles: Mapping[str, Raw]) -> R
             f"option --profile ({chosen_by}): there is no profile '{name}'; known are {', '.join(sorted(known))}"
         )
     lower = _merged(layers, files=True)
-    lower.update({field: (f"profile {name}", value) for field, value in known[name].items()})
+    lower.update({field: (f"profile {name}", value) for field, value in known[name].items() if field != "profile"})
     lower.update(_merged(layers, files=False))
     return _read(lower)
 
@@ -455,7 +455,7 @@ def drop_nested_retries(settings: RunSettings, environment: Mapping[str, str]) -
     asked = any(settings.sources[field] == COMMAND_LINE for field in ("max_attempts", "retry_on", "profile"))
     inside = "KOS_RETRY_ATTEMPT" in environment and "KOS_RETRY_MARK" in environment
     if inside and settings.nested != "keep" and (settings.nested == "drop" or not asked):
-        settings.max_attempts = 1
+        settings.max_attempts = settings.values["max_attempts"] = 1
         settings.retries_dropped = True
 
 

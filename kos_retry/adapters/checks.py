@@ -53,8 +53,8 @@ class SuccessChecks:
         from kos_retry.adapters.expressions import search
         from kos_retry.text.escapes import decode, plain_text
 
-        text = "\n".join(plain_text(decode(part)) for stream in attempt.captured() for part in _parts(stream))
-        found = search([check.text for check in (*self._require, *self._forbid)], text, self._warn)
+        texts = [plain_text(decode(b"\n".join(_parts(stream)))) for stream in attempt.captured()]
+        found = search([check.text for check in (*self._require, *self._forbid)], texts, self._warn)
         missing = [
             Broken(c.name, "the output does not contain what it must") for c in self._require if found[c.text] is False
         ]
@@ -92,8 +92,8 @@ def verify_options(options: RunnerOptions) -> RunnerOptions:
     )
 
 
-def _parts(stream: Captured) -> tuple[bytes, bytes, bytes]:
-    return stream.head, stream.middle, stream.tail
+def _parts(stream: Captured) -> tuple[bytes, ...]:
+    return (stream.head, *stream.middle, stream.tail) if stream.omitted else (stream.head,)
 
 
 def _said(done: Outcome) -> str:

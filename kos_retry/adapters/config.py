@@ -1,6 +1,6 @@
 """Configuration: `kos-retry.toml`, `[tool.kos-retry]` in pyproject.toml, and `KOS_RETRY_OPT_*`.
 
-Keys are the names of the options; `[profile.NAME]` tables hold sets of them. A TOML reader is imported only where a file is there and,
+Keys are the names of the options; `[profiles.NAME]` tables hold sets of them. A TOML reader is imported only where a file is there and,
 for a pyproject.toml, speaks of us.
 """
 
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 OWN_FILE = "kos-retry.toml"
 SHARED_FILE = "pyproject.toml"
 PREFIX = "KOS_RETRY_OPT_"
-_TABLE = b"tool.kos-retry"
-_PROFILE = "profile"
+# A table can be written in several ways; a file without this word has none of ours.
+_NAME = b"kos-retry"
+_PROFILES = "profiles"
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 
@@ -70,18 +71,26 @@ def _add_file(out: Configuration, path: str, *, missing_is_wrong: bool) -> None:
             raise InputError(f"{path}: {error.strerror}") from error
         return
     shared = os.path.basename(path) == SHARED_FILE
-    if shared and _TABLE not in data:
+    if shared and _NAME not in data:
         return
-    table = _parsed(path, data)
+    table: Mapping[str, Any] = _parsed(path, data)
+    where = _Place(path, data, ("tool", "kos-retry") if shared else ())
     if shared:
-        table = table.get("tool", {}).get("kos-retry", {})
-    where = _Place(path, data)
-    profiles = table.pop(_PROFILE, None) if isinstance(table.get(_PROFILE), dict) else None
-    out.layers.append((path, _raw(table, where)))
-    for name, values in (profiles or {}).items():
-        if not isinstance(values, dict):
-            raise InputError(f"{where.of(name)}: profile.{name} should be a table")
-        out.profiles[name] = _raw(values, where)
+        table = _table(_table(table, "tool", where), "kos-retry", where)
+    profiles = _table(table, _PROFILES, where)
+    own = {key: value for key, value in table.items() if key != _PROFILES}
+    out.layers.append((path, _raw(own, where)))
+    for name in profiles:
+        values = _table(profiles, name, where)
+        out.profiles[name] = _raw(values, where.below(_PROFILES, name))
+
+
+def _table(table: Mapping[str, Any], key: str, where: _Place) -> Mapping[str, Any]:
+    """Return a table inside a table, empty where there is none; raises InputError for anything else of that name."""
+    value = table.get(key, {})
+    if not isinstance(value, dict):
+        raise InputError(f"{where.of(key)}: {key} should be a table")
+    return value
 
 
 def _parsed(path: str, data: bytes) -> dict[str, Any]:
@@ -94,18 +103,37 @@ def _parsed(path: str, data: bytes) -> dict[str, Any]:
 
 
 class _Place:
-    """Where in a file a key stands."""
+    """Where in a file a key of one table stands."""
 
-    def __init__(self, path: str, data: bytes) -> None:
+    def __init__(self, path: str, data: bytes, table: tuple[str, ...]) -> None:
         self._path = path
         self._data = data
+        self._table = table
+
+    def below(self, *names: str) -> _Place:
+        """Return the place of a table inside this one."""
+        return _Place(self._path, self._data, (*self._table, *names))
 
     def of(self, key: str) -> str:
-        """Return ``path:line`` of the first line that sets ``key``."""
+        """Return ``path:line`` of the line that sets ``key`` in the table, or the path where it is not found."""
+        current: tuple[str, ...] = ()
         for number, line in enumerate(self._data.decode("utf-8", "replace").splitlines(), 1):
-            if line.strip().lstrip("[\"'").startswith(key):
+            text = line.strip()
+            if text.startswith("["):
+                current = _names(text.strip("[] ").partition("]")[0])
+                if current == (*self._table, key):
+                    return f"{self._path}:{number}"
+            elif "=" in text and (*current, *_names(text.partition("=")[0]))[: len(self._table) + 1] == (
+                *self._table,
+                key,
+            ):
                 return f"{self._path}:{number}"
         return self._path
+
+
+def _names(dotted: str) -> tuple[str, ...]:
+    """Return the parts of a dotted key without their quotes."""
+    return tuple(part.strip().strip("\"'") for part in dotted.split("."))
 
 
 def _raw(table: Mapping[str, Any], where: _Place) -> Raw:

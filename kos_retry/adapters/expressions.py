@@ -15,13 +15,14 @@ _PROGRAM = """
 import json, re, sys
 task = json.load(sys.stdin)
 for expression in task["expressions"]:
-    sys.stdout.write("1\\n" if re.search(expression, task["text"], re.MULTILINE) else "0\\n")
+    found = any(re.search(expression, text, re.MULTILINE) for text in task["texts"])
+    sys.stdout.write("1\\n" if found else "0\\n")
     sys.stdout.flush()
 """
 
 
-def search(expressions: Sequence[str], text: str, warn: Callable[[str], None]) -> dict[str, bool | None]:
-    """Return for each expression whether it matches anywhere in ``text``, None where that could not be found out.
+def search(expressions: Sequence[str], texts: Sequence[str], warn: Callable[[str], None]) -> dict[str, bool | None]:
+    """Return for each expression whether it matches anywhere in one of ``texts``, None where that could not be found out.
 
     ``^`` and ``$`` match at lines. An expression that takes longer than its time is named to ``warn``; the ones after it are still
     tried. Of a text over the limit, head and tail are searched.
@@ -29,7 +30,7 @@ def search(expressions: Sequence[str], text: str, warn: Callable[[str], None]) -
     left = list(dict.fromkeys(expressions))
     found: dict[str, bool | None] = {}
     while left:
-        answers = _ask(left, _bounded(text))
+        answers = _ask(left, [_bounded(text) for text in texts])
         found.update(zip(left, answers, strict=False))
         left = left[len(answers) :]
         if left:
@@ -40,7 +41,7 @@ def search(expressions: Sequence[str], text: str, warn: Callable[[str], None]) -
     return found
 
 
-def _ask(expressions: Sequence[str], text: str) -> list[bool]:
+def _ask(expressions: Sequence[str], texts: Sequence[str]) -> list[bool]:
     """Return the answers of one child, fewer than there are expressions where it had to be killed."""
     child = subprocess.Popen(  # noqa: S603 - our own interpreter and program
         [sys.executable, "-I", "-S", "-c", _PROGRAM],
@@ -49,7 +50,7 @@ def _ask(expressions: Sequence[str], text: str) -> list[bool]:
         stderr=subprocess.DEVNULL,
         process_group=0,
     )
-    task = json.dumps({"expressions": list(expressions), "text": text}).encode("ascii")
+    task = json.dumps({"expressions": list(expressions), "texts": texts}).encode("ascii")
     try:
         out, _ = child.communicate(task, EXPRESSION_SECONDS * len(expressions))
     except subprocess.TimeoutExpired:

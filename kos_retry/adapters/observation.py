@@ -158,7 +158,7 @@ def _output_matches(conditions: Sequence[str], streams: dict[str, str], warn: Ca
     wanted = {c.partition(":")[2]: c for c in conditions if c.startswith("output:")}
     if not wanted:
         return ()
-    found = search(list(wanted), "\n".join(streams.values()), warn)
+    found = search(list(wanted), list(streams.values()), warn)
     return tuple(wanted[expression] for expression, hit in found.items() if hit)
 
 
@@ -168,11 +168,13 @@ def _ignored(_text: str) -> None:
 
 def joined(captured: Captured, redactor: Redactor) -> str:
     """Return what was kept of a stream as redacted text, with a line that says what was left out."""
-    head, middle, tail = (redacted(part, redactor) for part in (captured.head, captured.middle, captured.tail))
+    parts = [redacted(part, redactor) for part in (captured.head, *captured.middle, captured.tail)]
     if not captured.omitted:
-        return head
-    head, tail = redactor.cut_edges(head, tail)
-    return f"{head.rstrip()}\n[{captured.omitted} bytes omitted]\n{middle}\n{tail}"
+        return parts[0]
+    # A secret that a cut goes through is still one.
+    for i in range(len(parts) - 1):
+        parts[i], parts[i + 1] = redactor.cut_edges(parts[i], parts[i + 1])
+    return "\n".join([parts[0].rstrip(), f"[{captured.omitted} bytes omitted]", *parts[1:]])
 
 
 def redacted(raw: bytes, redactor: Redactor) -> str:

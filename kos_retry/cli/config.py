@@ -48,7 +48,7 @@ def template() -> str:
     lines += [
         "",
         "# A profile of your own: kos-retry run --profile nightly",
-        "# [profile.nightly]",
+        "# [profiles.nightly]",
         '# deadline = "2h"',
     ]
     return "\n".join(lines) + "\n"

@@ -14,6 +14,61 @@ if TYPE_CHECKING:
     from kos_retry.model import FailureEnvelope
 
 _MAX_EXIT_CODE = 255
+# The signals of POSIX and Linux, and the numbers that are the same everywhere.
+_SIGNALS = frozenset(
+    [
+        "ABRT",
+        "ALRM",
+        "BUS",
+        "CHLD",
+        "CONT",
+        "EMT",
+        "FPE",
+        "HUP",
+        "ILL",
+        "INFO",
+        "INT",
+        "IO",
+        "IOT",
+        "KILL",
+        "PIPE",
+        "POLL",
+        "PROF",
+        "PWR",
+        "QUIT",
+        "SEGV",
+        "STKFLT",
+        "STOP",
+        "SYS",
+        "TERM",
+        "TRAP",
+        "TSTP",
+        "TTIN",
+        "TTOU",
+        "URG",
+        "USR1",
+        "USR2",
+        "VTALRM",
+        "WINCH",
+        "XCPU",
+        "XFSZ",
+    ]
+)
+_NUMBERS = {
+    "1": "HUP",
+    "2": "INT",
+    "3": "QUIT",
+    "4": "ILL",
+    "5": "TRAP",
+    "6": "ABRT",
+    "8": "FPE",
+    "9": "KILL",
+    "11": "SEGV",
+    "13": "PIPE",
+    "14": "ALRM",
+    "15": "TERM",
+}
+_MAX_SIGNAL = 64
 _FORMS = "exit:1,75,100-110, signal:KILL, timeout, output:REGEX, category:NAME or cause:NAME"
 
 
@@ -26,7 +81,7 @@ def check_condition(text: str) -> str:
         raise ValueError(f"'{text}' is not a condition such as {_FORMS}")
     if kind == "exit":
         _ranges(value)
-    elif kind == "signal" and not value.removeprefix("SIG").isalnum():
+    elif kind == "signal" and not _is_signal(value):
         raise ValueError(f"'{value}' is not the name or number of a signal")
     elif kind in ("category", "cause"):
         _check_name(kind, value)
@@ -56,7 +111,7 @@ def matches(condition: str, envelope: FailureEnvelope) -> bool:
             # A signal is no exit code, although a shell reports it as one.
             return envelope.signal is None and any(low <= envelope.exit_code <= high for low, high in _ranges(value))
         case "signal":
-            return envelope.signal is not None and value.upper() in _signal_names(envelope)
+            return envelope.signal is not None and _NUMBERS.get(value, value).upper() in _signal_names(envelope)
         case "category":
             return envelope.category == value
         case "cause":
@@ -68,6 +123,11 @@ def matches(condition: str, envelope: FailureEnvelope) -> bool:
 def first_match(conditions: Iterable[str], envelope: FailureEnvelope) -> str | None:
     """Return the first condition that means a failure, or None."""
     return next((c for c in conditions if matches(c, envelope)), None)
+
+
+def _is_signal(value: str) -> bool:
+    number = value.isascii() and value.isdigit() and len(value) < 3 and 1 <= int(value) <= _MAX_SIGNAL
+    return number or value.upper().removeprefix("SIG") in _SIGNALS
 
 
 def _signal_names(envelope: FailureEnvelope) -> set[str]:

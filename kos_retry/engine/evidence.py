@@ -105,7 +105,9 @@ _MARKS = (
         r"(?i)^\W{0,6}(?:[\w./-]{1,64}: )?(?:fatal|error|panic|critical|exception)\b(?:\[\w{1,16}\])?(?:: |\b)",
     ),
     _mark(
-        "level", 4, r"(?:^|[\s\]|:])\[?(?:ERROR|FATAL|CRITICAL|PANIC|SEVERE|ERR!|error|fatal)\]?(?::|\s-\s|\s{1,4}\S)"
+        "level",
+        4,
+        r"(?:^|[\s\]|:])\[?(?:ERROR|FATAL|CRITICAL|PANIC|SEVERE|ERR!)\]?(?::|\s-\s|\s{1,4}\S)|(?:^|[\s\]|:])(?:error|fatal)(?::|\s-\s)",
     ),
     _mark(
         "located",
@@ -147,12 +149,15 @@ _MARKS = (
         "summary",
         -5,
         r"(?i)^\W{0,8}\d{1,7}\s\w{0,16}\s?(?:errors?|warnings?|failed|failures?|passed|tests?)\b|\b(?:0|no) (?:errors?|failures?|failed|warnings?)\b"
-        r"|\b(?:tests?|failures?|errors?|suites?|files)\b\W{1,3}\d{1,7}\b|^\W{0,4}result: |\bfound \d{1,7} (?:errors?|warnings?|problems?)\b",
+        r"|\b(?:tests|failures|failed|errors|suites|files)\b\s?[:=]\s?\d{1,7}\b|^\W{0,4}result: |\bfound \d{1,7} (?:errors?|warnings?|problems?)\b",
     ),
     _mark(
         "header",
         -4,
         r"(?i)^\W{0,8}(?:failures?|errors?|traceback \(most recent call last\)|failed tests?|failing tests?|error: \|)\W{0,8}$",
+    ),
+    _mark(
+        "told", -9, r"(?i)^\W{0,4}(?:\S{1,40}\s){0,3}\W{0,2}(?:warn(?:ing)?|info|debug|trace|notice|hint)\b\W{0,2}:\s"
     ),
     _mark(
         "benign",

@@ -45,14 +45,13 @@ class Capture:
             self._drop_oldest()
 
     def result(self) -> Captured:
-        """Return what was kept; cuts fall on line ends where there is one, so that no character is split."""
+        """Return what was kept; cuts fall on line ends where one is near, and on the ends of characters elsewhere."""
         head, tail = b"".join(self._head), b"".join(self._tail)[-CAPTURE_TAIL_BYTES:]
         if self._total == len(head) + len(tail):
             return Captured(head + tail)
-        head = head[: head.rfind(b"\n") + 1] or _whole(head)
-        tail = tail[tail.find(b"\n") + 1 :]
-        middle = b"".join(self._middle)
-        return Captured(head, tail, self._total - len(head) - len(middle) - len(tail), middle)
+        head, tail = _cut_end(head), _cut_start(tail)
+        middle = tuple(self._middle)
+        return Captured(head, tail, self._total - len(head) - sum(map(len, middle)) - len(tail), middle)
 
     def _drop_oldest(self) -> None:
         chunk = self._tail[self._first]
@@ -76,11 +75,33 @@ class Capture:
                 continue
             start = max(end, chunk.rfind(b"\n", max(0, at - CAPTURE_WINDOW_BYTES), at) + 1, at - CAPTURE_WINDOW_BYTES)
             end = chunk.rfind(b"\n", at, at + CAPTURE_WINDOW_BYTES) + 1 or min(len(chunk), at + CAPTURE_WINDOW_BYTES)
-            window = chunk[start:end][: self._middle_room]
-            self._middle.append(window + b"\n")
-            self._middle_room -= len(window) + 1
+            window = _cut_end(_cut_start(chunk[start:end][: self._middle_room], at_most=0), at_most=0)
+            self._middle.append(window)
+            self._middle_room -= len(window)
 
 
-def _whole(head: bytes) -> bytes:
-    """Return the head without a character that its end cuts in half."""
-    return head.decode("utf-8", "ignore").encode("utf-8") if not head.isascii() else head
+def _cut_end(part: bytes, at_most: int = CAPTURE_WINDOW_BYTES) -> bytes:
+    """Return a part without the broken line at its end, if that is short, else without the broken character."""
+    newline = part.rfind(b"\n", max(0, len(part) - at_most))
+    if newline >= 0 and at_most:
+        return part[: newline + 1]
+    for size in range(1, min(4, len(part)) + 1):
+        lead = part[-size]
+        if lead < 0x80:
+            return part
+        if lead >= 0xC0:
+            # A character's first byte says how long it is.
+            whole = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+            return part if size >= whole else part[:-size]
+    return part
+
+
+def _cut_start(part: bytes, at_most: int = CAPTURE_WINDOW_BYTES) -> bytes:
+    """Return a part without the broken line at its start, if that is short, else without the broken character."""
+    newline = part.find(b"\n", 0, at_most)
+    if newline >= 0 and newline + 1 < len(part):
+        return part[newline + 1 :]
+    skip = 0
+    while skip < min(3, len(part)) and 0x80 <= part[skip] < 0xC0:
+        skip += 1
+    return part[skip:]

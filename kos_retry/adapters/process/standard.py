@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 
 from kos_retry.limits import READ_BYTES
 
@@ -119,4 +120,10 @@ def _unnamed_file() -> int:
 def _write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(fd, view) :]
+        try:
+            view = view[os.write(fd, view) :]
+        except BlockingIOError:
+            # Somebody made the descriptor non-blocking; it is theirs to do.
+            poll = select.poll()
+            poll.register(fd, select.POLLOUT)
+            poll.poll()
