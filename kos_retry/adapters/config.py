@@ -71,7 +71,7 @@ def _add_file(out: Configuration, path: str, *, missing_is_wrong: bool) -> None:
             raise InputError(f"{path}: {error.strerror}") from error
         return
     shared = os.path.basename(path) == SHARED_FILE
-    if shared and _NAME not in data:
+    if shared and not _speaks_of_us(data):
         return
     table: Mapping[str, Any] = _parsed(path, data)
     where = _Place(path, data, ("tool", "kos-retry") if shared else ())
@@ -81,8 +81,19 @@ def _add_file(out: Configuration, path: str, *, missing_is_wrong: bool) -> None:
     own = {key: value for key, value in table.items() if key != _PROFILES}
     out.layers.append((path, _raw(own, where)))
     for name in profiles:
-        values = _table(profiles, name, where)
+        values = _table(profiles, name, where.below(_PROFILES))
         out.profiles[name] = _raw(values, where.below(_PROFILES, name))
+
+
+def _speaks_of_us(data: bytes) -> bool:
+    """Return whether a shared file may hold our table, without reading the rest of it."""
+    if _NAME not in data:
+        return False
+    lines = [line.strip() for line in data.splitlines() if _NAME in line]
+    if any(b"tool" in line for line in lines):
+        return True
+    # Inside a table of tools the name stands alone.
+    return b"[tool]" in data and any(line.lstrip(b"\"'").startswith(_NAME) for line in lines)
 
 
 def _table(table: Mapping[str, Any], key: str, where: _Place) -> Mapping[str, Any]:

@@ -78,7 +78,7 @@ _FRAME = re.compile(
 )
 # Frames of the runtime and of installed code: the same for many failures.
 _FOREIGN = re.compile(
-    r"(?:^|[\s(/<])(?:node:|internal/|node_modules/|site-packages/|/usr/|/lib/|java\.|jdk\.|sun\.|core::|std::|alloc::|runtime\.|testing\.|__libc|_start\b)"
+    r"(?:^|[\s(/<:])internal/|_modules/|-packages/|/usr/|/lib/|\w\.base/|\b(?:core|std|alloc)::|\b(?:runtime|testing)\.|__libc|\b_start\b"
 )
 _STACK_FRAMES = 6
 _STACK_REACH = 60

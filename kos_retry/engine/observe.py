@@ -129,10 +129,14 @@ def _message(
 
 
 def describe(finding: Finding) -> str:
-    """Return the first line of what a finding says, with its type in front."""
+    """Return the first line of what a finding says, with its type in front, and its file where nothing else says which."""
     first = next((line.strip() for line in finding.message.splitlines() if line.strip()), "")
     kind = finding.error_type or finding.code or ""
-    return first if not kind or first.startswith(kind) else f"{kind}: {first}".rstrip(": ")
+    said = first if not kind or first.startswith(kind) else f"{kind}: {first}".rstrip(": ")
+    if finding.kind is not FindingKind.DIAGNOSTIC or finding.location is None:
+        return said
+    file = finding.location.path.replace("\\", "/").rpartition("/")[2]
+    return said if file in said else f"{file}: {said}"
 
 
 def _cause(

@@ -188,7 +188,7 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
     TokenClass(
         "epoch",
         r"(?<![\w.-])1[4-9]\d{8}(?:\d{3}|\.\d{1,9})?(?![\w.])",
-        "<time>",
+        "<n>",
         "at 1772352942118 refused",
         "order 9772352 refused",
     ),
@@ -415,7 +415,13 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
         "host-port", r"\b[A-Za-z][\w.-]{0,128}:\d{4,5}(?!\w)", _port, "localhost:49213 refused", "db:5432 refused"
     ),
     # --- counters --------------------------------------------------------------------------------------
-    TokenClass("progress", r"\[?\b\d{1,7}\s?(?:/|of)\s?\d{1,7}\b\]?", "<n>/<n>", "[812/2044] attempt 1 of 3", "a/b"),
+    TokenClass(
+        "progress",
+        r"\[\s{0,2}\d{1,3}%\]|\[?(?<!\d)\b\d{1,7}\s?(?:/|of)\s?\d{1,7}\b(?!/\d)\]?",
+        "<n>/<n>",
+        "[812/2044] attempt 1 of 3",
+        "a/b",
+    ),
     TokenClass(
         "measured",
         r"(?i:\b(?:used|requested|remaining|available|allocated|retained))[ :=]{1,3}\d{1,20}(?!\w|\.\d)",
@@ -440,7 +446,10 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
     # --- meaning: codes, versions, names, values -------------------------------------------------------
     TokenClass(
         "code",
-        r"(?i:\b(?:status(?: code)?|exit(?:ed)?(?: with)?(?: status| code| value)?|code|errno|error|err|signal|sqlstate|http(?:/\d(?:\.\d)?)?|returned(?: non-zero)?(?: exit status)?|rc|curl:?|e:))[\W_]{0,3}\d{1,9}(?![\w.]\w)",
+        r"(?i:\b(?:status(?: code)?|exit(?:ed)?(?: with)?(?: status| code| value)?|code|errno|error|err|signal|sqlstate|http(?:/\d(?:\.\d)?)?"
+        r"|returned(?: non-zero)?(?: exit status)?|rc|curl:?|e:))[\W_]{0,3}(?:\d{1,5}|(?<![:]\s)\d{6,9})"
+        # A date, an address, a duration, a size or a share behind the word is none of its codes.
+        rf"(?!\w|[.,:/-]\w|\s?(?:of\b|/|%)|\s?{_UNIT}\b|\s?(?:[KMGTk]i?[Bb]|bytes)\b)",
         None,
         "request failed with status 503",
         "took 503 steps",

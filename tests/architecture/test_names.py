@@ -34,6 +34,8 @@ _ALLOWED = {
     ): "the published prefix of a credential; a secret must go whoever issued it",
     ("kos_retry/engine/redact.py", "npm"): "the published prefix of a credential",
     ("kos_retry/engine/redact.py", "pypi"): "the published prefix of a credential",
+    ("kos_retry/adapters/config.py", "git"): "the directory that marks the root of a repository, where the search ends",
+    ("kos_retry/engine/tokens.py", "node"): "a machine of a cluster, in its English sense",
     ("kos_retry/adapters/process/runner.py", "python"): "our own interpreter, whose start changes signals",
     ("kos_retry/adapters/process/signals.py", "python"): "our own interpreter, whose start changes signals",
 }

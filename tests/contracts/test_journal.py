@@ -9,7 +9,7 @@ from kos_retry.adapters import journal
 from kos_retry.engine.decide import decide
 from kos_retry.engine.redact import Redactor
 from kos_retry.model import FailureEnvelope, Policy
-from kos_retry.outcome import FAILED, Proposal, Result
+from kos_retry.outcome import FAILED, Result
 
 
 class InMemory:
@@ -18,8 +18,8 @@ class InMemory:
     def __init__(self):
         self._records = []
 
-    def begin(self, proposal):
-        self._records.append({"type": "begin", "argv": list(proposal.argv)})
+    def begin(self):
+        self._records.append({"type": "begin", "argv": ["make"]})
 
     def attempt(self, envelope, decision):
         record = {"envelope": envelope.model_dump(mode="json"), "decision": decision.model_dump(mode="json")}
@@ -36,7 +36,7 @@ class OnDisk(journal.SessionJournal):
     """The journal of a session, with the records that it wrote."""
 
     def __init__(self, directory):
-        super().__init__(str(directory), "s1", Redactor(), pytest.fail, lambda: "2026-03-01T08:15:42.000Z")
+        super().__init__(str(directory), "s1", Redactor(), pytest.fail, lambda: "2026-03-01T08:15:42.000Z", ["make"])
         self._where = str(directory)
 
     def records(self):
@@ -59,7 +59,7 @@ def _ended(subject) -> None:
 
 
 def test_events_are_kept_in_their_order(subject):
-    subject.begin(Proposal(1, ["make"], {}))
+    subject.begin()
     _attempted(subject, 1)
     _attempted(subject, 2)
     _ended(subject)
@@ -89,8 +89,13 @@ def test_end_says_how(subject):
     assert (FAILED, 3) == (record["status"], record["exit_code"])
 
 
+def test_command_is_recorded_as_it_is_shown(subject):
+    subject.begin()
+    assert [["make"]] == [r["argv"] for r in subject.records()]
+
+
 def test_second_run_starts_a_history_of_its_own(subject):
     for number in (1, 2):
-        subject.begin(Proposal(1, ["make"], {}))
+        subject.begin()
         _attempted(subject, number)
     assert [2] == [r["envelope"]["attempt"] for r in journal.last_run(subject.records()) if r["type"] == "attempt"]

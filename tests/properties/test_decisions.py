@@ -58,6 +58,7 @@ def test_any_history_gives_a_decision(history, policy):
     assert decision.reasons[0].rule in _RULES
 
 
+@settings(max_examples=50)
 @given(histories, policies)
 def test_any_decision_can_be_written(history, policy):
     assert orjson.dumps(decide(history, policy).model_dump(mode="json"))
@@ -75,11 +76,13 @@ def test_guidance_keeps_both_bounds(history, policy):
     assert size <= min(policy.max_prompt_bytes, 2 * policy.max_prompt_tokens)
 
 
+@settings(max_examples=50)
 @given(histories, st.sampled_from([0, 1]))
 def test_guidance_keeps_the_smallest_bounds(history, bound):
     assert "" == decide(history, Policy(max_prompt_bytes=bound)).guidance
 
 
+@settings(max_examples=50)
 @given(histories, policies)
 def test_halt_and_escalation_name_a_stop_reason(history, policy):
     decision = decide(history, policy)
@@ -130,6 +133,7 @@ def test_order_of_constraints_changes_nothing(orders):
     assert one.signature == other.signature
 
 
+@settings(max_examples=50)
 @given(
     histories,
     policies,
@@ -150,6 +154,7 @@ def test_no_wait_crosses_the_deadline(history, policy, schedule, used, deadline)
     assert decision.delay_seconds is None or used + decision.delay_seconds < deadline + 0.001
 
 
+@settings(max_examples=50)
 @given(histories, policies, st.sampled_from(["exit:0-255", "exit:1", "timeout", "category:unknown", "signal:KILL"]))
 def test_condition_to_stop_on_wins_over_the_same_one_to_retry_on(history, policy, condition):
     both = policy.model_copy(update={"stop_on": (condition,), "retry_on": (condition,)})
@@ -164,6 +169,7 @@ def _shuffled(value, draw: random.Random):
     return [_shuffled(v, draw) for v in value] if isinstance(value, list) else value
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(st.text(max_size=8), json_values, max_size=6), st.randoms(use_true_random=False))
 def test_order_of_keys_changes_no_action(given_input, draw):
     one, other = (Action(name="edit", input=i) for i in (given_input, _shuffled(given_input, draw)))
@@ -177,6 +183,7 @@ def test_arguments_that_are_encoded_twice_are_the_same_action(given_input):
     )
 
 
+@settings(max_examples=50)
 @given(st.lists(actions, max_size=5))
 def test_any_action_has_a_fingerprint(given_actions):
     read = [Action.model_validate(a) for a in given_actions]

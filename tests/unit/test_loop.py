@@ -84,7 +84,9 @@ class _Port:
 
     def check(self, proposal, attempt, outcome):
         self._log(f"check {proposal.attempt}")
-        outcome.broken = tuple(Broken(name, "told") for name in self._world._broken.pop(0)) if self._world._broken else ()
+        outcome.broken = (
+            tuple(Broken(name, "told") for name in self._world._broken.pop(0)) if self._world._broken else ()
+        )
         if self._world._cancelled_in_check is not None:
             outcome.cancelled_by, outcome.exit_code = self._world._cancelled_in_check, 130
 
@@ -96,7 +98,7 @@ class _Port:
         self._log(f"decide {len(history)}")
         return _decision(self._world._recommendations.pop(0))
 
-    def begin(self, proposal):
+    def begin(self):
         self._log("begin")
 
     def attempt(self, envelope, decision, goes_on=None):
