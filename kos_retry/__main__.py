@@ -10,6 +10,7 @@ _OWN_FAULT = 125
 
 def main() -> None:
     """Run the command line and end the process with its status."""
+    _forget_strangers()
     if os.name != "posix":
         sys.stderr.write("kos-retry: this is not a POSIX system; kos-retry needs process groups and signals\n")
         sys.exit(_OWN_FAULT)
@@ -21,6 +22,15 @@ def main() -> None:
     from kos_retry.cli.app import main as typer_main
 
     typer_main()
+
+
+def _forget_strangers() -> None:
+    """Take what PYTHONPATH names off our own search path: it is meant for the command, and a module there may be anything."""
+    given = os.environ.get("PYTHONPATH")
+    if given:
+        strange = {os.path.abspath(entry or ".") for entry in given.split(os.pathsep)}
+        strange.discard(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") not in strange]
 
 
 def _run(words: list[str]) -> int | None:

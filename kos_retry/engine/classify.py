@@ -56,6 +56,7 @@ _LASTING_TEXT = (
     (CauseKind.RESOURCE, "too-many-files", r"\btoo many open files\b|\bE[MN]FILE\b", "raise the limit of open files"),
     (CauseKind.AUTH, "unauthorized", r"\b401\b.{0,24}\bunauthorized\b|\bauthentication (?:failed|required)\b|\binvalid (?:api key|credentials)\b", "check the credential: log in again, or renew the token or API key"),
     (CauseKind.AUTH, "forbidden", r"\b403\b.{0,24}\b(?:forbidden|permission)|\borganization has disabled access\b", "ask an administrator to give this credential access"),
+    (CauseKind.PERMISSION_DENIED, "permission", r"\bpermission denied\b|\bEACCES\b|\bEPERM\b|\boperation not permitted\b", "grant the permission that was denied, or run as a user who has it"),
     (CauseKind.BILLING, "credit", r"\bcredit balance is too low\b|\bpayment required\b", "add credit or fix the billing of the plan"),
     (CauseKind.CONTEXT_WINDOW, "too-long", r"\bprompt is too long\b|\bcontext (?:window|length) exceeded\b", None),
 )  # fmt: skip

@@ -65,7 +65,8 @@ FORMATS: dict[str, Callable[[SessionReport], str]] = {"text": text, "json": json
 def ending(envelope: FailureEnvelope) -> str:
     """Return how an attempt ended, in a few words."""
     if envelope.category is Category.TIMEOUT:
-        return envelope.error_message.splitlines()[0] if envelope.error_message else "timed out"
+        limit = envelope.error_message.splitlines()[0] if envelope.error_message else "timed out"
+        return f"{limit}, had to be ended by SIGKILL" if envelope.signal == "SIGKILL" else limit
     return envelope.signal or f"exit {envelope.exit_code}"
 
 

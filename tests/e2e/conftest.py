@@ -259,9 +259,9 @@ class Terminal:
         """Press keys."""
         os.write(self._master, keys)
 
-    def wait_for(self, text: bytes, times: int = 1) -> None:
+    def wait_for(self, text: bytes, times: int = 1, seconds: float = CEILING_SECONDS) -> None:
         """Wait until a text is on the screen, so many times; what does not come in time fails the test."""
-        until = time.monotonic() + CEILING_SECONDS
+        until = time.monotonic() + seconds
         while self.shown.count(text) < times:
             left = max(0.0, until - time.monotonic())
             assert select.select([self._master], [], [], left)[0], f"not shown: {text!r} in {self.shown!r}"

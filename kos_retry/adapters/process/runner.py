@@ -331,20 +331,28 @@ class Attempt:
         if self._ended:
             return
         options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        if self._foreground.lent:
+        if self._foreground.ours:
             options |= os.WSTOPPED
         found = os.waitid(os.P_PID, self._pid, options)
         if found is None:
             return
         if found.si_code == os.CLD_STOPPED:
-            # The user suspended the command that holds the terminal: to the shell that is us.
             os.waitid(os.P_PID, self._pid, os.WSTOPPED | os.WNOHANG)
-            self._suspend(signals.SIGTSTP)
+            self._stopped(found.si_status)
             return
         self._ended = True
         self._drain_until = time.monotonic() + DRAIN_SECONDS
         # What the command itself had written is passed on, however long the reader takes; what others write later is not waited for.
         self._owed = {read: _waiting_bytes(read) for read in self._reads}
+
+    def _stopped(self, number: int) -> None:
+        """Serve a stop of the command: it wants the terminal that it was not lent, or the user suspended it."""
+        if number in (signals.SIGTTIN, signals.SIGTTOU) and not self._foreground.lent:
+            self._foreground.lend()
+            group.send(self._pid, signals.SIGCONT)
+        elif self._foreground.lent:
+            # To the shell the command that holds the terminal is us.
+            self._suspend(signals.SIGTSTP)
 
     def _watch_clock(self) -> None:
         now = time.monotonic()
@@ -524,34 +532,36 @@ def _unstarted(proposal: Proposal, error: OSError, began: float) -> Outcome:
 class _Foreground:
     """The controlling terminal, lent to the command's group while it runs.
 
-    Without it a command in a group of its own could not read from the terminal that we were started on.
+    Without it a command in a group of its own could not read from the terminal that we were started on. In a pipeline others may want
+    to read from it, too: there it is lent when the command first asks for it. ``ours`` is our group, 0 where there is nothing to lend.
     """
 
     def __init__(self, group_id: int) -> None:
         self._group = group_id
-        self._ours = 0
+        self.ours = 0
         self._modes: list[object] | None = None
         self.lent = False
         try:
             if os.isatty(STDIN) and os.tcgetpgrp(STDIN) == os.getpgrp():
                 from kos_retry.adapters.process.pty import saved_modes
 
-                self._ours = os.getpgrp()
+                self.ours = os.getpgrp()
                 self._modes = saved_modes(STDIN)
-                self.lend()
-                group.send(group_id, signals.SIGCONT)
+                if os.isatty(STDOUT):
+                    self.lend()
+                    group.send(group_id, signals.SIGCONT)
         except OSError:
-            self._ours = 0
+            self.ours = 0
 
     def lend(self) -> None:
         """Make the command's group the one that the terminal listens to."""
-        if self._ours:
+        if self.ours:
             self.lent = _hand_over(self._group)
 
     def reclaim(self) -> None:
         """Take the terminal back."""
-        if self._ours and self.lent:
-            _hand_over(self._ours)
+        if self.ours and self.lent:
+            _hand_over(self.ours)
             self.lent = False
 
     def restore_modes(self) -> None:

@@ -17,7 +17,7 @@ else:
 
 SIGCHLD, SIGCONT, SIGINT, SIGKILL = _signal.SIGCHLD, _signal.SIGCONT, _signal.SIGINT, _signal.SIGKILL
 SIGPIPE, SIGSTOP, SIGTERM, SIGTSTP = _signal.SIGPIPE, _signal.SIGSTOP, _signal.SIGTERM, _signal.SIGTSTP
-SIGTTOU, SIGWINCH = _signal.SIGTTOU, _signal.SIGWINCH
+SIGTTIN, SIGTTOU, SIGWINCH = _signal.SIGTTIN, _signal.SIGTTOU, _signal.SIGWINCH
 # What Python changes at its start, and what a child must find as if Python had not been there.
 CHANGED_BY_PYTHON = [_signal.SIGPIPE] + ([_signal.SIGXFSZ] if hasattr(_signal, "SIGXFSZ") else [])
 # What asks us to stop; it is passed on to the command.
