@@ -4,44 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from kos_retry.adapters.expressions import search
 from kos_retry.adapters.extraction.extract import Extraction, Material
-from kos_retry.engine import observe as engine
 from kos_retry.engine.classify import EXIT_NOT_FOUND
+from kos_retry.engine.observe import Evidence, observe
 from kos_retry.engine.redact import Redactor
-from kos_retry.model import Action, Category, Cause, CauseKind, FailureEnvelope, Retryable
+from kos_retry.model import Action, Cause, CauseKind, FailureEnvelope, Retryable
 from kos_retry.outcome import Captured, Outcome, Proposal
 from kos_retry.text.bounds import well_formed
 from kos_retry.text.escapes import decode, plain_text
-
-
-class Facts(NamedTuple):
-    """What is known of an attempt before its output is looked at.
-
-    ``conditions`` are those of `--retry-on` and `--stop-on`; the ones on the output are tried here.
-    """
-
-    attempt: int
-    exit_code: int
-    signal: str | None = None
-    timed_out: bool = False
-    limit_seconds: float | None = None
-    cancelled: bool = False
-    argv: tuple[str, ...] = ()
-    workspace: str = ""
-    reports: tuple[str, ...] = ()
-    constraints: tuple[str, ...] = ()
-    actions: tuple[Action, ...] = ()
-    category: Category | None = None
-    cause: Cause | None = None
-    duration_seconds: float | None = None
-    timestamp: datetime | None = None
-    omitted_bytes: int = 0
-    at_deadline: bool = False
-    broken: tuple[tuple[str, str], ...] = ()
-    conditions: tuple[str, ...] = ()
 
 
 class OutcomeObserver:
@@ -63,74 +35,54 @@ class OutcomeObserver:
 
     def observe(self, proposal: Proposal, outcome: Outcome) -> FailureEnvelope:
         """Return the envelope of an attempt; see the port."""
-        facts = Facts(
+        missing = outcome.not_started is not None and outcome.exit_code == EXIT_NOT_FOUND
+        streams = {"stdout": joined(outcome.stdout, self._redactor), "stderr": joined(outcome.stderr, self._redactor)}
+        known = Evidence(
             attempt=proposal.attempt,
             exit_code=outcome.exit_code,
             signal=outcome.signal,
             timed_out=outcome.timed_out,
             limit_seconds=outcome.limit_seconds,
             at_deadline=outcome.at_deadline,
-            broken=tuple((b.name, self._redactor.text(b.detail)) for b in outcome.broken),
-            conditions=self._conditions,
             cancelled=outcome.cancelled_by is not None,
-            cause=_not_found(proposal, self._redactor)
-            if outcome.not_started and outcome.exit_code == EXIT_NOT_FOUND
-            else None,
+            cause=_not_found(proposal, self._redactor) if missing else None,
+            broken=tuple((b.name, self._redactor.text(b.detail)) for b in outcome.broken),
+            output_matches=_output_matches(self._conditions, streams, self._warn),
             argv=proposal.argv,
-            workspace=self._workspace,
             duration_seconds=round(outcome.duration_seconds, 3),
             timestamp=datetime.fromtimestamp(outcome.started_at, UTC),
             omitted_bytes=outcome.stdout.omitted + outcome.stderr.omitted,
         )
-        streams = {"stdout": joined(outcome.stdout, self._redactor), "stderr": joined(outcome.stderr, self._redactor)}
-        return conclude(facts, streams, self._redactor, self._extraction, self._warn)
+        return conclude(known, streams, self._redactor, self._extraction, workspace=self._workspace)
 
 
 def conclude(
-    facts: Facts,
+    known: Evidence,
     streams: dict[str, str],
     redactor: Redactor,
     extraction: Extraction,
-    warn: Callable[[str], None] | None = None,
+    *,
+    workspace: str = "",
+    reports: tuple[str, ...] = (),
 ) -> FailureEnvelope:
-    """Return the signed envelope of ``facts`` and the redacted ``streams``."""
-    argv = tuple(redactor.text(well_formed(word)) for word in facts.argv)
-    found = extraction.run(
-        Material(
-            facts.attempt,
-            facts.exit_code,
-            facts.signal,
-            facts.timed_out,
-            argv,
-            well_formed(facts.workspace),
-            streams,
-            facts.reports,
-        )
-    )
-    return engine.observe(
-        engine.Evidence(
-            attempt=facts.attempt,
-            exit_code=facts.exit_code,
+    """Return the signed envelope of an attempt.
+
+    ``known`` is what is known before the output is looked at, ``streams`` the redacted output, ``reports`` are paths of
+    report files that the attempt wrote.
+    """
+    argv = tuple(redactor.text(well_formed(word)) for word in known.argv)
+    attempt = (known.attempt, known.exit_code, known.signal, known.timed_out)
+    found = extraction.run(Material(*attempt, argv, well_formed(workspace), streams, reports))
+    return observe(
+        known._replace(
             outputs=tuple(text for _, text in sorted(streams.items(), key=lambda stream: stream[0] == "stderr")),
-            signal=facts.signal,
-            timed_out=facts.timed_out,
-            limit_seconds=facts.limit_seconds,
-            at_deadline=facts.at_deadline,
-            broken=facts.broken,
-            output_matches=_output_matches(facts.conditions, streams, warn or _ignored),
-            cancelled=facts.cancelled,
             argv=argv,
-            constraints=tuple(redactor.text(c) for c in facts.constraints),
-            actions=_redacted(facts.actions, redactor) or found.actions,
+            constraints=tuple(redactor.text(c) for c in known.constraints),
+            actions=_redacted(known.actions, redactor) or found.actions,
             findings=found.findings,
             artifacts=found.artifacts,
             failed_extractors=found.failures,
-            category=facts.category,
-            cause=facts.cause,
             usage=found.usage,
-            duration_seconds=facts.duration_seconds,
-            timestamp=facts.timestamp,
-            omitted_bytes=facts.omitted_bytes,
         )
     )
 
@@ -160,10 +112,6 @@ def _output_matches(conditions: Sequence[str], streams: dict[str, str], warn: Ca
         return ()
     found = search(list(wanted), list(streams.values()), warn)
     return tuple(wanted[expression] for expression, hit in found.items() if hit)
-
-
-def _ignored(_text: str) -> None:
-    """Say nothing: the caller has nobody to tell."""
 
 
 def joined(captured: Captured, redactor: Redactor) -> str:

@@ -7,9 +7,10 @@ import shlex
 from typing import Any
 
 from kos_retry.adapters.extraction.extract import Extraction
-from kos_retry.adapters.observation import Facts, conclude
+from kos_retry.adapters.observation import conclude
 from kos_retry.cli.inputs import lines, parse_json, parse_model, read_log
 from kos_retry.cli.output import complain, write_json
+from kos_retry.engine.observe import Evidence
 from kos_retry.engine.redact import Redactor, secret_values
 from kos_retry.errors import InputError
 from kos_retry.model import FailureEnvelope, OutcomeRow
@@ -44,23 +45,20 @@ def envelope_of(row: OutcomeRow, redactor: Redactor, extraction: Extraction, omi
     """Return the envelope of a row."""
     streams = {"output": row.output, "stdout": row.stdout, "stderr": row.stderr}
     exit_code, signal = ending(row)
-    facts = Facts(
+    known = Evidence(
         attempt=row.attempt,
         exit_code=exit_code,
         signal=signal,
         timed_out=row.timed_out,
         argv=_argv(row.command),
-        workspace=row.cwd or "",
-        reports=row.reports,
         constraints=row.failing_constraints,
         actions=row.executed_actions,
         category=row.category,
         duration_seconds=row.duration_seconds,
         omitted_bytes=omitted_bytes,
     )
-    return conclude(
-        facts, {k: redactor.text(plain_text(v)) for k, v in streams.items() if v is not None}, redactor, extraction
-    )
+    told = {name: redactor.text(plain_text(text)) for name, text in streams.items() if text is not None}
+    return conclude(known, told, redactor, extraction, workspace=row.cwd or "", reports=row.reports)
 
 
 def ending(row: OutcomeRow) -> tuple[int, str | None]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kos_retry.adapters import observation
-from kos_retry.adapters.observation import Facts, OutcomeObserver, conclude, joined
+from kos_retry.adapters.observation import OutcomeObserver, conclude, joined
 from kos_retry.adapters.process import capture
 from kos_retry.adapters.process.capture import Capture
 from kos_retry.engine.conditions import first_match
+from kos_retry.engine.observe import Evidence
 from kos_retry.engine.redact import Redactor
 from kos_retry.model import Category, CauseKind, Policy
 from kos_retry.outcome import Broken, Captured, Outcome, Proposal
@@ -136,4 +137,4 @@ def test_without_conditions_on_the_output_no_process_is_started(monkeypatch):
 
 
 def test_facts_alone_make_an_envelope():
-    assert Category.SUCCESS == conclude(Facts(1, 0), {"output": "fine\n"}, Redactor(), _NoExtraction()).category
+    assert Category.SUCCESS == conclude(Evidence(1, 0), {"output": "fine\n"}, Redactor(), _NoExtraction()).category
