@@ -12,9 +12,13 @@ while True:
         print("harness: passed")
         sys.exit(0)
     row = {"attempt": len(history) + 1, "exit_code": done.returncode, "output": done.stdout.decode(errors="replace")}
-    observed = subprocess.run(["kos-retry", "observe", "--jsonl"], input=json.dumps(row), capture_output=True, text=True, check=True)
+    observed = subprocess.run(
+        ["kos-retry", "observe", "--jsonl"], input=json.dumps(row), capture_output=True, text=True, check=True
+    )
     history.append(json.loads(observed.stdout)["envelope"])
-    asked = subprocess.run(["kos-retry", "next"], input=json.dumps({"history": history}), capture_output=True, text=True, check=True)
+    asked = subprocess.run(
+        ["kos-retry", "next"], input=json.dumps({"history": history}), capture_output=True, text=True, check=True
+    )
     decision = json.loads(asked.stdout)
     history[-1]["emitted_recommendation"] = decision["recommendation"]
     match decision["recommendation"]:

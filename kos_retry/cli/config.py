@@ -8,7 +8,7 @@ from kos_retry.adapters.config import OWN_FILE
 from kos_retry.cli.output import write_text
 from kos_retry.cli.plan import show_config
 from kos_retry.cli.run import settings_of
-from kos_retry.errors import InputError
+from kos_retry.errors import InputError, UsageError
 from kos_retry.settings import RUN_OPTIONS, Option, Raw
 
 _WIDTH = 100
@@ -17,7 +17,12 @@ _WIDTH = 100
 def show(config: str | None, profile: str | None, form: str) -> None:
     """Print every option's value with its source."""
     raw: Raw = {name: value for name, value in (("config", config), ("profile", profile)) if value is not None}
-    show_config(settings_of(raw, os.environ), form)
+    try:
+        settings = settings_of(raw, os.environ)
+    except UsageError as error:
+        # Here the values are the input; nothing was to be run.
+        raise InputError(str(error)) from error
+    show_config(settings, form)
 
 
 def init(path: str | None) -> None:

@@ -11,7 +11,8 @@ from kos_retry.limits import REAP_SECONDS
 _POLL_SECONDS = 0.005
 # Fields of /proc/PID/stat behind the command's name, see proc(5).
 _STATE, _GROUP, _SESSION = 0, 2, 3
-_END = 'kill -TERM -- "-$0"; sleep 1; kill -KILL -- "-$0"'
+# Without "--": not every shell's own kill knows it.
+_END = 'kill -TERM "-$0"; sleep 2; kill -KILL "-$0"'
 _GUARD = f"read -r _ || {{ {_END}; }}"
 # A shell may return from `read` for a signal as it does for the end of the pipe.
 _LISTENER = (
@@ -92,7 +93,9 @@ class Guard:
         out = (os.POSIX_SPAWN_DUP2, tell, 1) if listen else (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)
         argv = ("/bin/sh", "-c", _LISTENER if listen else _GUARD, str(group))
         try:
-            self.pid = os.posix_spawn(argv[0], argv, {}, file_actions=[*actions, out], setpgroup=group if listen else 0)
+            self.pid = os.posix_spawn(
+                argv[0], argv, {"PATH": os.defpath}, file_actions=[*actions, out], setpgroup=group if listen else 0
+            )
             self.fd = told
         except OSError:
             if told is not None:
