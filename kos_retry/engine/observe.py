@@ -105,9 +105,13 @@ def trusted_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def constraint_names(findings: Sequence[Finding]) -> tuple[str, ...]:
-    """Return the names of what had to hold and did not, sorted, without repetition."""
-    names = {f.test_id or f.code for f in findings if f.kind in _NAMED}
-    return tuple(sorted(name for name in names if name))
+    """Return the names of what had to hold and did not, sorted, without repetition.
+
+    Tests, checks and diagnostics have names of their own; a crash is named by its code or type where nothing else is.
+    """
+    named = {f.test_id or f.code or "" for f in findings if f.kind in _NAMED}
+    crashed = {f.code or f.error_type or "" for f in findings if f.kind not in _NAMED}
+    return tuple(sorted(named - {""} or crashed - {""}))
 
 
 def _message(
