@@ -78,6 +78,20 @@ def host() -> Iterator[Host]:
     running.stop()
 
 
+@pytest.fixture(scope="session")
+def other_host() -> Iterator[Host]:
+    """Return a second host: isolated mode draws another hash seed for every process."""
+    running = Host()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def case_of() -> type[Case]:
+    """Return the class of cases."""
+    return Case
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     extractors = bundled_directories()
     if "extractor" in metafunc.fixturenames:
