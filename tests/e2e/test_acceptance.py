@@ -50,10 +50,12 @@ def test_flood_passes_unchanged_in_bounded_memory(kos_retry, much, line):
 
 
 @pytest.mark.parametrize("name", ["binary", "line"])
-def test_flood_of_a_failure_takes_bounded_memory(kos_retry, much, name):
+def test_flood_of_a_failure_takes_bounded_memory_and_what_is_left_out_is_counted(kos_retry, much, name):
     line = 'cat "$0"; exit 7'
     done = kos_retry.measure(kos_retry.path, "run", *ONCE, "--", "sh", "-c", line, str(much / name))
+    omitted = kos_retry.attempts()[0]["envelope"]["omitted"]["output_bytes"]
     assert (done.code, done.peak_mib <= FAILING_MIB) == (7, True), done.peak_mib
+    assert MUCH - 8 * MIB < omitted < MUCH
 
 
 def test_flood_on_standard_input_is_replayed_in_bounded_memory(kos_retry, much):
@@ -67,21 +69,13 @@ def test_flood_on_standard_input_is_replayed_in_bounded_memory(kos_retry, much):
 def test_flood_of_every_attempt_leaves_a_small_report(kos_retry, much, tmp_path):
     path = tmp_path / "report.json"
     line = (
-        'echo "error: début"; head -c 20000000 "$0" | fold -w 1000; echo; echo "error: fin $KOS_RETRY_ATTEMPT"; exit 7'
+        'echo "error: début"; head -c 6000000 "$0" | fold -w 1000; echo; echo "error: fin $KOS_RETRY_ATTEMPT"; exit 7'
     )
     words = ("run", *EVERY_TIME, "--report", f"json:{path}", "--", "sh", "-c", line, str(much / "line"))
     kos_retry.measure(kos_retry.path, *words)
     report = path.read_text(encoding="utf-8")
     told = [envelope["error_message"] for envelope in json.loads(report)["history"]]
     assert (len(report) < MIB, ["début" in text and "fin" in text for text in told]) == (True, [True] * 3)
-
-
-def test_what_is_left_out_of_the_evidence_is_counted(kos_retry, much, tmp_path):
-    path = tmp_path / "report.json"
-    words = ("run", *ONCE, "--report", f"json:{path}", "--", "sh", "-c", 'cat "$0"; exit 7', str(much / "line"))
-    kos_retry.measure(kos_retry.path, *words)
-    (envelope,) = json.loads(path.read_text())["history"]
-    assert MUCH - 8 * MIB < envelope["omitted"]["output_bytes"] < MUCH
 
 
 def test_flood_of_short_lines_is_read_in_time(kos_retry):
@@ -104,14 +98,7 @@ def test_command_that_had_to_be_killed_is_reported_as_such(kos_retry, tmp_path):
     assert "SIGKILL" in done.stderr.decode() + path.read_text()
 
 
-def test_death_by_signal_is_a_signal_in_the_envelope(kos_retry):
-    done = kos_retry("run", *ONCE, "--", "sh", "-c", "kill -KILL $$")
-    envelope = kos_retry.attempts()[0]["envelope"]
-    assert (envelope["signal"], envelope["exit_code"]) == ("SIGKILL", 137)
-    assert done.said[0].startswith("attempt 1 of 1 failed (SIGKILL)")
-
-
-@pytest.mark.parametrize("code", [1, 75, 124, 255])
+@pytest.mark.parametrize("code", [1, 75])
 def test_exit_code_of_the_last_attempt_survives_exhaustion(kos_retry, code):
     done = kos_retry("run", *EVERY_TIME, "--max-attempts", "2", "--", "sh", "-c", f"exit {code}")
     assert (done.code, kos_retry.end()["attempts"]) == (code, 2)
@@ -162,14 +149,10 @@ LASTING = {
 # What nobody knows to be lasting until it is there again.
 REPEATING = {
     "compile error": ("main.c:3:5: error: expected ';' before '}' token", 1),
-    "dependency conflict": ("npm ERR! code ERESOLVE\\nnpm ERR! ERESOLVE unable to resolve dependency tree", 1),
-    "usage error": ("usage: lamp [-h]\\nlamp: error: unrecognized arguments: --on", 2),
 }
 PASSING_BY = {
     "connection reset": ("Error: read ECONNRESET", 1),
-    "name lookup": ("getaddrinfo EAI_AGAIN registry.example", 1),
     "too many requests": ("HTTP/1.1 429 Too Many Requests", 1),
-    "unavailable": ("HTTP 503 Service Unavailable", 1),
     "exit code for a passing fault": ("", 75),
 }
 
@@ -253,22 +236,21 @@ def test_secret_that_is_cut_by_reads_and_limits_is_in_no_file(kos_retry, tmp_pat
     assert [path.name for path in files if any(piece in path.read_bytes() for piece in pieces)] == []
 
 
+STOP_AND_GO_ON = """
+import os, signal
+if not os.fork():
+    while open(f"/proc/{os.getppid()}/stat").read().rpartition(")")[2].split()[0] != "T":
+        pass
+    os.kill(os.getppid(), signal.SIGCONT)
+    os._exit(0)
+os.kill(os.getpid(), signal.SIGSTOP)
+os.wait()
+"""
 ENDINGS = {
     "exit with 256 is exit with 0": ("import os; os._exit(256)", 0),
-    "stopped and continued": (
-        "import os, signal\n"
-        "if not os.fork():\n"
-        "    while open(f'/proc/{os.getppid()}/stat').read().rpartition(')')[2].split()[0] != 'T': pass\n"
-        "    os.kill(os.getppid(), signal.SIGCONT); os._exit(0)\n"
-        "os.kill(os.getpid(), signal.SIGSTOP); os.wait()",
-        0,
-    ),
+    "stopped and continued": (STOP_AND_GO_ON, 0),
     "abort": ("import os; os.abort()", 134),
-    "user signal": ("import os; os.kill(os.getpid(), 10)", 138),
     "real-time signal": ("import os; os.kill(os.getpid(), 40)", 168),
-    "broken pipe": ("import os, signal; signal.signal(13, signal.SIG_DFL); os.kill(os.getpid(), 13)", 141),
-    "exit with -1": ("import os; os._exit(-1)", 255),
-    "exception": ("raise SystemExit('no')", 1),
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 # Fails for ever, each time in another way, and tells of every attempt.
 FAIL_ANEW = "echo $KOS_RETRY_ATTEMPT >events; echo failure $KOS_RETRY_ATTEMPT | tr 0-9 a-j >&2; exit 1"
 RUN_ON = ("--max-attempts", "0", "--delay", "0s", "--", "sh", "-c", FAIL_ANEW)
-KILLS = 5
+KILLS = 4
 
 
 def kill_at_some_moment(kos_retry, events, session, moment):
@@ -29,7 +29,7 @@ def kill_at_some_moment(kos_retry, events, session, moment):
     return last
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_journal_is_read_after_a_kill_and_holds_what_was_acted_on(kos_retry, events, seed):
     moment = random.Random(seed)
     begun = {f"s{n}": kill_at_some_moment(kos_retry, events, f"s{n}", moment) for n in range(KILLS)}

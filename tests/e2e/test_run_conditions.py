@@ -12,20 +12,14 @@ KILLED, MISSING = "kill -KILL $$", "exec python3 -c 'import no_such_module'"
 # A condition, a line that fails, and the number of attempts of three: two where the condition does not speak of it.
 RETRIED = {
     "code": ("exit:7", "exit 7", 3),
-    "one of the codes": ("exit:1,5-9", "exit 7", 3),
     "another code": ("exit:1-6,8", "exit 7", 2),
     "signal by name": ("signal:KILL", KILLED, 3),
-    "signal by full name": ("signal:SIGKILL", KILLED, 3),
     "signal is no code": ("exit:137", KILLED, 2),
     "output": ("output:b.sy$", "echo 'so busy' >&2; exit 7", 3),
-    "other output": ("output:^busy", "echo 'so busy'; exit 7", 2),
     "cause": ("cause:deterministic", MISSING, 3),
-    "category": ("category:execution_failure", "exit 7", 3),
 }
 STOPPED = {
     "code": ("exit:7", "exit 7", 1),
-    "another code": ("exit:8", "exit 7", 2),
-    "signal": ("signal:KILL", KILLED, 1),
     "output": ("output:fatal", "echo fatal; exit 7", 1),
     "cause": ("cause:transient", "echo ECONNRESET; exit 7", 1),
 }
@@ -50,9 +44,7 @@ def test_time_limit_is_a_condition(kos_retry, option, attempts):
     assert (done.code, kos_retry.end()["attempts"]) == (124, attempts)
 
 
-@pytest.mark.parametrize(
-    "rule", ["exit:256", "exit:", "signal:", "output:(", "category:sadness", "exit:3-1", "sometimes"]
-)
+@pytest.mark.parametrize("rule", ["exit:256", "output:(", "sometimes"])
 def test_condition_that_is_none_starts_nothing(kos_retry, rule):
     done = kos_retry("run", "--retry-on", rule, "--", "echo", "started")
     assert (done.code, done.stdout, len(done.said)) == (125, b"", 1)
@@ -88,7 +80,6 @@ def test_verify_command_that_runs_at_the_deadline_is_ended(kos_retry):
 # What is said, the longest wait, and the wait that follows.
 ASKED = {
     "header": ("HTTP/1.1 429 Too Many Requests\\nRetry-After: 97", "200s", "1m37s"),
-    "words": ("rate limit reached, try again in 83s", "200s", "1m23s"),
     "longer than the longest": ("HTTP 503, retry after 90 seconds", "41s", "41s"),
 }
 
@@ -139,9 +130,6 @@ def test_profile_that_is_none_starts_nothing(kos_retry):
 # Options of an inner run, and how often its command runs: the outer one makes one attempt.
 NESTED = {
     "default retries": ((), 1),
-    "retries by name": (("--max-attempts", "2"), 2),
-    "a condition": (("--retry-on", "exit:7"), 3),
-    "a profile": (("--profile", "wait", "--deadline", "60s", "--max-attempts", "2"), 2),
     "kept": (("--nested", "keep"), 2),
     "dropped": (("--nested", "drop", "--max-attempts", "2"), 1),
 }
@@ -170,11 +158,6 @@ def test_dry_run_prints_the_plan_and_runs_nothing(kos_retry, tmp_path):
         "  wait before attempt 3: 4s",
         "  wait before attempt 4: 8s",
     ]
-
-
-def test_dry_run_makes_no_session(kos_retry):
-    kos_retry("run", "--dry-run", "--", "true")
-    assert not kos_retry.state.exists()
 
 
 def test_dry_run_of_a_wrong_call_gives_125(kos_retry):

@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 import time
 
-from kos_retry.adapters.process.signals import SIGCONT, SIGKILL, SIGTERM
+from kos_retry.adapters.process.signals import SIGCONT, SIGINT, SIGKILL, SIGTERM
 from kos_retry.limits import REAP_SECONDS
 
 _POLL_SECONDS = 0.005
 # Fields of /proc/PID/stat behind the command's name, see proc(5).
 _STATE, _GROUP, _SESSION = 0, 2, 3
-# Without "--": not every shell's own kill knows it.
-_END = 'kill -TERM "-$0"; sleep 2; kill -KILL "-$0"'
-_GUARD = f"read -r _ || {{ {_END}; }}"
+# The group's number comes on the first line, the end of our life with the end of the pipe. Without "--": not every shell's kill knows it.
+_GUARD = 'read -r g || exit; read -r _ || { kill -TERM "-$g"; sleep 2; kill -KILL "-$g"; }'
 # A shell may return from `read` for a signal as it does for the end of the pipe.
 _LISTENER = (
     "trap 'got=1; printf i' INT; trap 'got=1; printf w' WINCH; trap '' TERM HUP QUIT TSTP TTIN TTOU; "
-    f'while :; do got=; read -r _ && exit; [ "$got" ] || break; done; {_END}'
+    'while :; do got=; read -r _ && exit; [ "$got" ] || exit; done'
 )
 
 
@@ -75,55 +74,89 @@ def name_of(pid: int) -> str:
 class Guard:
     """A process that ends an attempt's group if we are killed, however that happens.
 
-    It waits for a pipe of ours to close. With ``listen`` it sits in the group itself and tells of the signals that a terminal
-    sends to the group alone: ``INTERRUPT`` for an interrupt key, ``RESIZE`` for a new window size.
+    It is started before the command, so that nothing but a moment lies between the command's start and its guarding. It waits for
+    a pipe of ours to close, in a group of its own.
+    """
+
+    def __init__(self) -> None:
+        self._pipe, self._pid = _shell(_GUARD, 0, None)
+
+    def watch(self, group: int) -> None:
+        """Say which group to end."""
+        _tell(self._pipe, b"%d\n" % group)
+
+    def dismiss(self) -> None:
+        """End the guard: there is nothing left to do for it."""
+        _tell(self._pipe, b"\n")
+        os.close(self._pipe)
+        if self._pid:
+            os.waitpid(self._pid, 0)
+
+
+class Listener:
+    """A process in the command's group that tells of the signals that a terminal sends to that group alone.
+
+    ``INTERRUPT`` stands for an interrupt key, ``RESIZE`` for a new window size.
     """
 
     INTERRUPT, RESIZE = 0x69, 0x77
 
-    def __init__(self, group: int, *, listen: bool) -> None:
-        self.pid = 0
-        self.fd: int | None = None
-        read, self._write = os.pipe()
-        told, tell = os.pipe() if listen else (None, None)
-        actions: list[tuple[object, ...]] = [
-            (os.POSIX_SPAWN_DUP2, read, 0),
-            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
-        ]
-        out = (os.POSIX_SPAWN_DUP2, tell, 1) if listen else (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)
-        argv = ("/bin/sh", "-c", _LISTENER if listen else _GUARD, str(group))
-        try:
-            self.pid = os.posix_spawn(
-                argv[0], argv, {"PATH": os.defpath}, file_actions=[*actions, out], setpgroup=group if listen else 0
-            )
-            self.fd = told
-        except OSError:
-            if told is not None:
-                os.close(told)
-        finally:
-            os.close(read)
-            if tell is not None:
-                os.close(tell)
+    def __init__(self, group: int) -> None:
+        self.fd, told = os.pipe()
+        self._pipe, self.pid = _shell(_LISTENER, group, told)
+        os.close(told)
 
     def notes(self) -> bytes:
-        """Return what the guard has told; the pipe must be readable."""
-        notes = os.read(self.fd, 64) if self.fd is not None else b""
-        if not notes and self.fd is not None:
-            os.close(self.fd)
-            self.fd = None
-        return notes
+        """Return what there is to tell; the pipe must be readable. ``fd`` is closed at its end, and -1 then."""
+        notes = os.read(self.fd, 64)
+        if notes:
+            return notes
+        os.close(self.fd)
+        self.fd = -1
+        # It may die of the very signal it was to tell of, before its shell is ready for it.
+        return bytes([self.INTERRUPT]) if self._reap() == SIGINT else b""
 
     def dismiss(self) -> None:
-        """End the guard: there is nothing left to do for it."""
-        try:
-            os.write(self._write, b"\n")
-        except OSError:
-            pass
-        os.close(self._write)
-        if self.fd is not None:
+        """End the listener."""
+        _tell(self._pipe, b"\n")
+        os.close(self._pipe)
+        if self.fd >= 0:
             os.close(self.fd)
-        if self.pid:
-            os.waitpid(self.pid, 0)
+        self._reap()
+
+    def _reap(self) -> int:
+        """Wait for the process and return the signal that ended it, 0 for none."""
+        if not self.pid:
+            return 0
+        pid, self.pid = self.pid, 0
+        status = os.waitpid(pid, 0)[1]
+        return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+
+
+def _shell(script: str, group: int, output: int | None) -> tuple[int, int]:
+    """Start a shell that reads from a pipe of ours; return the pipe and the shell's id, 0 where it cannot be started."""
+    read, write = os.pipe()
+    nothing = (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)
+    actions = [
+        (os.POSIX_SPAWN_DUP2, read, 0),
+        nothing if output is None else (os.POSIX_SPAWN_DUP2, output, 1),
+        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+    ]
+    argv = ("/bin/sh", "-c", script)
+    try:
+        return write, os.posix_spawn(argv[0], argv, {"PATH": os.defpath}, file_actions=actions, setpgroup=group)
+    except OSError:
+        return write, 0
+    finally:
+        os.close(read)
+
+
+def _tell(pipe: int, line: bytes) -> None:
+    try:
+        os.write(pipe, line)
+    except OSError:
+        # Nobody is there any more to be told.
+        pass
 
 
 def _signal_all(group: int, mark: tuple[bytes, ...], but: int, number: int) -> None:

@@ -85,14 +85,17 @@ class ProcessRunner:
         if self._options.held:
             self._options.held.clear()
         wiring = _Wiring(self._sinks, proposal, self._options)
+        guard = group.Guard()
         began = time.time()
         try:
             pid = _spawn(proposal, wiring)
+            guard.watch(pid)
         except OSError as error:
             wiring.abandon()
+            guard.dismiss()
             return Unstarted(_unstarted(proposal, error, began))
         wiring.connected()
-        return Attempt(pid, began, wiring, self._signals, self._options, proposal)
+        return Attempt(pid, began, wiring, self._signals, self._options, proposal, guard)
 
 
 class Unstarted:
@@ -183,6 +186,7 @@ class Attempt:
         signal_pipe: SignalPipe,
         options: RunnerOptions,
         proposal: Proposal,
+        guard: group.Guard,
     ) -> None:
         self._pid = pid
         self._reads = wiring.reads
@@ -203,7 +207,8 @@ class Attempt:
         self._polled: dict[int, int] = {}
         self._mark = _mark(proposal)
         self._foreground = _Foreground(pid)
-        self._guard = group.Guard(pid, listen=self._foreground.lent)
+        self._guard = guard
+        self._listener = group.Listener(pid) if self._foreground.lent else None
 
     def wait(self) -> Outcome:
         """Pass output through until the command has ended and its pipes are drained; see the port."""
@@ -231,8 +236,8 @@ class Attempt:
         for sink in self._sinks.values():
             if sink.blocked:
                 wanted[sink.fd] = select.POLLOUT
-        if self._guard.fd is not None:
-            wanted[self._guard.fd] = select.POLLIN
+        if self._listener is not None and self._listener.fd >= 0:
+            wanted[self._listener.fd] = select.POLLIN
         if wanted != self._polled:
             self._poll = select.poll()
             for fd, events in wanted.items():
@@ -242,8 +247,8 @@ class Attempt:
     def _serve(self, fd: int) -> None:
         if fd == self._signals.fd:
             self._take_signals()
-        elif fd == self._guard.fd:
-            self._take_notes(self._guard.notes())
+        elif self._listener is not None and fd == self._listener.fd:
+            self._take_notes(self._listener.notes())
         elif fd in self._reads:
             self._pass(fd)
         else:
@@ -288,10 +293,10 @@ class Attempt:
 
     def _take_notes(self, notes: bytes) -> None:
         """Serve what the terminal told the command's group alone."""
-        self._interrupts += notes.count(group.Guard.INTERRUPT)
+        self._interrupts += notes.count(group.Listener.INTERRUPT)
         if self._interrupts > 1:
             self._kill()
-        if group.Guard.RESIZE in notes:
+        if group.Listener.RESIZE in notes:
             self._resize()
 
     def _resize(self) -> None:
@@ -425,11 +430,15 @@ class Attempt:
         status = os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
         self._set_exit(status)
         if not out.succeeded:
-            out.killed = group.stop(self._pid, self._mark, self._options.grace_seconds, self._guard.pid) or out.killed
+            out.killed = (
+                group.stop(self._pid, self._mark, self._options.grace_seconds, self._listener_pid) or out.killed
+            )
             if out.killed or out.signal:
                 self._foreground.restore_modes()
             out.stdout, out.stderr = self.captured()
         os.waitpid(self._pid, 0)
+        if self._listener is not None:
+            self._listener.dismiss()
         self._guard.dismiss()
         if out.succeeded and (held or group.send(self._pid, 0)):
             out.survivors = tuple(f"{pid} {group.name_of(pid)}".strip() for pid in group.members(self._pid, self._mark))
@@ -437,6 +446,10 @@ class Attempt:
             pty.close()
         out.duration_seconds = time.monotonic() - self._started
         return out
+
+    @property
+    def _listener_pid(self) -> int:
+        return self._listener.pid if self._listener is not None else 0
 
     def captured(self) -> tuple[Captured, Captured]:
         """Return what was kept of standard output and standard error."""
