@@ -178,9 +178,14 @@ class _Late:
             if self._host is None:
                 # It starts on the other core while this one imports.
                 self.warm_up()
+            import gc
+
+            # What is imported stays; looking through it for garbage again and again takes a fifth of the time.
+            gc.disable()
             from kos_retry.adapters.extraction.extract import Extraction
             from kos_retry.adapters.observation import OutcomeObserver
 
+            gc.enable()
             self._extraction = Extraction(self._redactor, host=self._host)
             conditions = [*self._settings.retry_on, *self._settings.stop_on]
             self._observer = OutcomeObserver(self._redactor, self._extraction, _workspace(), conditions, tell)

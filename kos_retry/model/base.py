@@ -19,7 +19,10 @@ _MAX_SAFE_INT = 2**63
 class Wire(BaseModel):
     """A frozen JSON object; fields it does not know are ignored when read."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, validate_default=False)
+    # Validators are built when a type is first used: a failure uses half of them, and somebody waits for it.
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", allow_inf_nan=False, validate_default=False, defer_build=True
+    )
 
     @model_validator(mode="before")
     @classmethod
