@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import nox
 
 nox.needs_version = ">=2025.2.9"
@@ -42,7 +44,9 @@ def contracts(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests, in parallel."""
     session.install(*_group("test"), ".")
-    session.run("pytest", "-n", "auto", *session.posargs)
+    # Half of the end-to-end tests wait for processes rather than work.
+    workers = str(2 * (os.cpu_count() or 1))
+    session.run("pytest", "-n", workers, "--dist", "worksteal", *session.posargs)
 
 
 @nox.session
