@@ -127,7 +127,7 @@ def extract(request: Request) -> Answer:
         files.setdefault(block.title, set()).add(block.path)
     for block in list(failures.values())[: request.max_findings - len(answer.findings)]:
         _add(answer, request, block, ambiguous=len(files[block.title]) > 1)
-    _settle(answer)
+    answer.drop_mixed_transience()
     return answer
 
 
@@ -207,14 +207,6 @@ def _cause(error_type: str | None, message: str, *, suite: bool) -> dict[str, st
     if (system := _SYSTEM.match(first)) and system[1] in TRANSIENT:
         return {"kind": "transient", "rule": "jest-system-error", "evidence": first}
     return None
-
-
-def _settle(answer: Answer) -> None:
-    """Call a failure passing only where every failure is: a test that failed otherwise fails again."""
-    if not all((finding.get("cause") or {}).get("kind") == "transient" for finding in answer.findings):
-        for finding in answer.findings:
-            if (finding.get("cause") or {}).get("kind") == "transient":
-                del finding["cause"]
 
 
 def _path(text: str) -> str:

@@ -99,7 +99,7 @@ def extract(request: Request) -> Answer:
             failures.setdefault(JOINT.join(failure.names), failure)
     for name, failure in list(failures.items())[: request.max_findings - len(answer.findings)]:
         _add(answer, request, name, failure)
-    _settle(answer)
+    answer.drop_mixed_transience()
     return answer
 
 
@@ -152,14 +152,6 @@ def _location(request: Request, body: list[str]) -> tuple[str | None, int | None
         if (frame := _FRAME.match(text)) and not _FOREIGN.search(frame[1]):
             return request.relative(frame[1]), int(frame[2]), int(frame[3])
     return None, None, None
-
-
-def _settle(answer: Answer) -> None:
-    """Call a failure passing only where every failure is: a test that failed otherwise fails again."""
-    if not all((finding.get("cause") or {}).get("kind") == "transient" for finding in answer.findings):
-        for finding in answer.findings:
-            if (finding.get("cause") or {}).get("kind") == "transient":
-                del finding["cause"]
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ def extract(request: Request) -> Answer:
             if told and failure.name not in seen and len(seen) < request.max_findings:
                 seen.add(failure.name)
                 _add(answer, request, failure)
-    _settle(answer)
+    answer.drop_mixed_transience()
     return answer
 
 
@@ -160,14 +160,6 @@ def _location(request: Request, failure: Failure) -> tuple[str | None, int | Non
         return None, None, None
     whole_file = failure.place[0] == request.relative(failure.name)
     return (failure.place[0], None, None) if whole_file else failure.place
-
-
-def _settle(answer: Answer) -> None:
-    """Call a failure passing only where every failure is: a test that failed otherwise fails again."""
-    if not all((finding.get("cause") or {}).get("kind") == "transient" for finding in answer.findings):
-        for finding in answer.findings:
-            if (finding.get("cause") or {}).get("kind") == "transient":
-                del finding["cause"]
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ def extract(request: Request) -> Answer:
         if reader.empty is not None:
             _add_diagnostic(answer, "vitest-no-tests", reader.empty.text.strip(), span(reader.empty))
     answer.findings = answer.findings[: request.max_findings]
-    _settle(answer)
+    answer.drop_mixed_transience()
     return answer
 
 
@@ -205,14 +205,6 @@ def _cause(error_type: str | None, first: str, *, suite: bool) -> dict[str, str]
     if (system := _SYSTEM.match(first)) and system[1] in TRANSIENT:
         return {"kind": "transient", "rule": "vitest-system-error", "evidence": evidence}
     return None
-
-
-def _settle(answer: Answer) -> None:
-    """Call a failure passing only where every failure is: a test that failed otherwise fails again."""
-    if not all((finding.get("cause") or {}).get("kind") == "transient" for finding in answer.findings):
-        for finding in answer.findings:
-            if (finding.get("cause") or {}).get("kind") == "transient":
-                del finding["cause"]
 
 
 def _title(text: str) -> str:

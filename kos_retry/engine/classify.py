@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from kos_retry.model import Category, Cause, CauseKind, FailureEnvelope, Finding
-from kos_retry.model.finding import Confidence, FindingKind
+from kos_retry.model.finding import TRUST, FindingKind
 
 # Conventions of the shell, of sysexits.h and of GNU timeout.
 EXIT_TEMPFAIL = 75
@@ -20,7 +20,6 @@ EXIT_NOT_FOUND = 127
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
-_TRUST = {Confidence.EXACT: 0, Confidence.LIKELY: 1, Confidence.GUESS: 2}
 
 # A line that reports what a check expected speaks of the product, not of what happened to the command.
 _ASSERTION = re.compile(
@@ -140,7 +139,7 @@ def cause_of_text(lines: Iterable[str]) -> Cause | None:
 
 def _from_findings(findings: Sequence[Finding]) -> Cause | None:
     caused = [f for f in findings if f.cause is not None]
-    best = min(caused, key=lambda f: _TRUST[f.confidence], default=None)
+    best = min(caused, key=lambda f: TRUST[f.confidence], default=None)
     return best.cause if best else None
 
 

@@ -20,11 +20,10 @@ from kos_retry.model import (
     Omitted,
     Usage,
 )
-from kos_retry.model.finding import Confidence, FindingKind
+from kos_retry.model.finding import TRUST, Confidence, FindingKind
 from kos_retry.text.durations import format_duration
 from kos_retry.text.escapes import plain_line
 
-_TRUST = {Confidence.EXACT: 0, Confidence.LIKELY: 1, Confidence.GUESS: 2}
 _NAMED = (FindingKind.TEST, FindingKind.POLICY, FindingKind.DIAGNOSTIC)
 
 
@@ -101,7 +100,7 @@ def observe(evidence: Evidence) -> FailureEnvelope:
 def trusted_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return the findings that rest on more than a guess, in a stable order."""
     sure = [f for f in findings if f.confidence is not Confidence.GUESS]
-    return tuple(sorted(sure, key=lambda f: (_TRUST[f.confidence], f.test_id or "", f.error_type or "", f.message)))
+    return tuple(sorted(sure, key=lambda f: (TRUST[f.confidence], f.test_id or "", f.error_type or "", f.message)))
 
 
 def constraint_names(findings: Sequence[Finding]) -> tuple[str, ...]:

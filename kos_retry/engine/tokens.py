@@ -128,8 +128,6 @@ _TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,:]\d{1,9})?)?(?:\s?[AaPp][Mm]\b)?"
 _ZONE = r"(?:\s?(?:Z|UTC|GMT|[A-Z]{3,4}\b|[+-]\d{2}:?\d{2}))?"
 _UNIT = r"(?:ns|us|µs|μs|ms|msecs?|milliseconds?|microseconds?|nanoseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)"
 _HEX = "[0-9a-f]"
-_BEGIN = r"(?<![\w.-])"
-_END = r"(?![\w])"
 
 TOKEN_CLASSES: tuple[TokenClass, ...] = (
     # --- what was masked before stays as it is ---------------------------------------------------------

@@ -34,6 +34,9 @@ class Confidence(StrEnum):
     GUESS = "guess"
 
 
+# The more trusted first.
+TRUST = {Confidence.EXACT: 0, Confidence.LIKELY: 1, Confidence.GUESS: 2}
+
 Position = Annotated[int, Field(strict=True, ge=1, lt=2**31)]
 
 

@@ -114,6 +114,13 @@ class Answer:
         }
         self.findings.append({k: v for k, v in finding.items() if v not in (None, [])})
 
+    def drop_mixed_transience(self) -> None:
+        """Call a failure passing only where every failure is: what failed otherwise fails again."""
+        transient = [f for f in self.findings if (f.get("cause") or {}).get("kind") == "transient"]
+        if len(transient) < len(self.findings):
+            for finding in transient:
+                del finding["cause"]
+
     def as_json(self) -> dict[str, Any]:
         """Return the answer as protocol 1 wants it."""
         answer: dict[str, Any] = {"protocol": PROTOCOL, "findings": self.findings}

@@ -21,11 +21,9 @@ from kos_retry.adapters.extraction.manifest import Manifest, bundled_directories
 from kos_retry.engine.redact import Redactor
 from kos_retry.errors import ExtractorError, UnknownNameError
 from kos_retry.model import Action, DiagnosticArtifact, ExtractorAnswer, Finding, Usage
-from kos_retry.model.finding import Confidence, EvidenceSpan
+from kos_retry.model.finding import TRUST, EvidenceSpan
 from kos_retry.text.bounds import cut_bytes
 from kos_retry.text.escapes import decode, plain_text
-
-_TRUST = {Confidence.EXACT: 0, Confidence.LIKELY: 1, Confidence.GUESS: 2}
 
 
 class Material(NamedTuple):
@@ -151,7 +149,7 @@ class Extraction:
     def _merged(self, answers: dict[str, ExtractorAnswer], failures: dict[str, str], material: Material) -> Extracted:
         priority = {m.id: m.priority for m in self._manifests}
         ranked = [(name, finding) for name in sorted(answers) for finding in answers[name].findings]
-        ranked.sort(key=lambda entry: (_TRUST[entry[1].confidence], priority[entry[0]]))
+        ranked.sort(key=lambda entry: (TRUST[entry[1].confidence], priority[entry[0]]))
         kept: dict[tuple[Any, ...], Finding] = {}
         for _, finding in ranked:
             kept.setdefault(_identity(finding), finding)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import tomllib
 from pathlib import Path
@@ -16,7 +15,6 @@ from kos_retry.model.base import Wire
 from kos_retry.text.durations import parse_duration
 
 MANIFEST = "extractor.toml"
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
 def _seconds(value: Any) -> Any:
