@@ -77,7 +77,10 @@ MAX_EVIDENCE_LINES = 8
 # Where nothing looks like an error, what was said last counts (heuristic).
 FALLBACK_EVIDENCE_LINES = 3
 # Candidate lines that are scored; beyond it the middle of the candidates is dropped (heuristic).
-MAX_CANDIDATES = 20_000
+MAX_CANDIDATES = 8_000
+
+# Words of one feature that two envelopes are compared by: aligning words takes time that grows with their square (heuristic).
+MAX_COMPARED_WORDS = 200
 
 # Extractors.
 EXTRACTOR_TIMEOUT_SECONDS = 5.0

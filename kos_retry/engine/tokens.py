@@ -131,7 +131,7 @@ _HEX = "[0-9a-f]"
 
 TOKEN_CLASSES: tuple[TokenClass, ...] = (
     # --- what was masked before stays as it is ---------------------------------------------------------
-    TokenClass("placeholder", r"<[a-z]{1,12}>", None, "at <time> in <dir>/a", "a <b c> d"),
+    TokenClass("placeholder", r"<[a-z][a-z-]{0,31}>", None, "at <time> in <dir>/a", "a <b c> d"),
     # --- clocks ----------------------------------------------------------------------------------------
     TokenClass(
         "timestamp",
@@ -182,7 +182,9 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
         "E0301 08:15:42.118221    4411 sync failed",
         "E0308 mismatched types",
     ),
-    TokenClass("clock", rf"(?<![\w:.]){_CLOCK}{_ZONE}(?![\w:])", "<time>", "[08:15:42] refused", "fe80::12:34 refused"),
+    TokenClass(
+        "clock", rf"(?<![\w:.]){_CLOCK}{_ZONE}(?!\w|:\w)", "<time>", "[08:15:42] refused", "fe80::12:34 refused"
+    ),
     TokenClass(
         "epoch",
         r"(?<![\w.-])1[4-9]\d{8}(?:\d{3}|\.\d{1,9})?(?![\w.])",
