@@ -184,11 +184,13 @@ class _Late:
             gc.disable()
             from kos_retry.adapters.extraction.extract import Extraction
             from kos_retry.adapters.observation import OutcomeObserver
+            from kos_retry.adapters.own_rules import OwnRules
 
             gc.enable()
             self._extraction = Extraction(self._redactor, host=self._host)
             conditions = [*self._settings.retry_on, *self._settings.stop_on]
-            self._observer = OutcomeObserver(self._redactor, self._extraction, _workspace(), conditions, tell)
+            rules = OwnRules(self._settings.token_rules, tell)
+            self._observer = OutcomeObserver(self._redactor, self._extraction, _workspace(), conditions, rules, tell)
         return self._observer
 
 

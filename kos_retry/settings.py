@@ -71,16 +71,31 @@ class Check:
         self.text = text
 
 
+class TokenRule:
+    """A rule of the configuration for signatures: what its expression matches is masked, or kept as it is.
+
+    ``name`` stands in the place of what is masked.
+    """
+
+    __slots__ = ("keeps", "name", "pattern")
+
+    def __init__(self, name: str, pattern: str, *, keeps: bool) -> None:
+        self.name = name
+        self.pattern = pattern
+        self.keeps = keeps
+
+
 class RunSettings:
     """The values of all options of `run`; durations in seconds, None where nothing is set.
 
     ``sources`` says for every field where its value was written. ``retries_dropped`` says that another kos-retry around
-    this one does the retrying.
+    this one does the retrying. ``token_rules`` are the configuration's own masks and keep-rules.
     """
 
     def __init__(self, values: dict[str, Any], sources: Mapping[str, str]) -> None:
         self.sources = sources
         self.retries_dropped = False
+        self.token_rules: Sequence[TokenRule] = ()
         self.values = values
         self.max_attempts: int = values["max_attempts"]
         self.timeout: float | None = values["timeout"]

@@ -1,6 +1,6 @@
 """Configuration: `kos-retry.toml`, `[tool.kos-retry]` in pyproject.toml, and `KOS_RETRY_OPT_*`.
 
-Keys are the names of the options; `[profiles.NAME]` tables hold sets of them. A TOML reader is imported only where a file is there and,
+Keys are the names of the options; `[profiles.NAME]` tables hold sets of them, `[[mask]]` and `[[keep]]` the own rules for signatures. A TOML reader is imported only where a file is there and,
 for a pyproject.toml, speaks of us.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from kos_retry.errors import InputError
-from kos_retry.settings import BY_FIELD, BY_NAME, Option, Raw
+from kos_retry.settings import BY_FIELD, BY_NAME, Option, Raw, TokenRule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,16 +22,21 @@ PREFIX = "KOS_RETRY_OPT_"
 # A table can be written in several ways; a file without this word has none of ours.
 _NAME = b"kos-retry"
 _PROFILES = "profiles"
+_RULES = ("keep", "mask")
+_RULE_KEYS = ("name", "pattern")
+_RULE_NAME_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz-")
+_RULE_NAME_LENGTH = 32
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 
 
 class Configuration:
-    """What the files and the environment say: layers in rising precedence, and the profiles of the files."""
+    """What the files and the environment say: layers in rising precedence, the profiles of the files, and their rules for signatures."""
 
     def __init__(self) -> None:
         self.layers: list[tuple[str, Raw]] = []
         self.profiles: dict[str, Raw] = {}
+        self.token_rules: list[TokenRule] = []
 
 
 def load(environment: Mapping[str, str], cwd: str, chosen: str | None) -> Configuration:
@@ -78,7 +83,9 @@ def _add_file(out: Configuration, path: str, *, missing_is_wrong: bool) -> None:
     if shared:
         table = _table(_table(table, "tool", where), "kos-retry", where)
     profiles = _table(table, _PROFILES, where)
-    own = {key: value for key, value in table.items() if key != _PROFILES}
+    for kind in _RULES:
+        out.token_rules += _token_rules(kind, table.get(kind, []), where)
+    own = {key: value for key, value in table.items() if key not in (_PROFILES, *_RULES)}
     out.layers.append((path, _raw(own, where)))
     for name in profiles:
         values = _table(profiles, name, where.below(_PROFILES))
@@ -145,6 +152,37 @@ class _Place:
 def _names(dotted: str) -> tuple[str, ...]:
     """Return the parts of a dotted key without their quotes."""
     return tuple(part.strip().strip("\"'") for part in dotted.split("."))
+
+
+def _token_rules(kind: str, tables: Any, where: _Place) -> Iterable[TokenRule]:
+    """Yield the rules of the `[[mask]]` or `[[keep]]` tables; raises InputError that says which one is wrong, and how."""
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise InputError(f"{where.of(kind)}: {kind} should be an array of tables, [[{kind}]]")
+    for number, table in enumerate(tables, 1):
+        try:
+            yield _token_rule(table, keeps=kind == "keep")
+        except ValueError as error:
+            raise InputError(f"{where.of(kind)}: [[{kind}]] number {number}: {error}") from error
+
+
+def _token_rule(table: Mapping[str, Any], *, keeps: bool) -> TokenRule:
+    from kos_retry.engine.conditions import check_expression
+
+    for key in table:
+        if key not in _RULE_KEYS:
+            raise ValueError(f"unknown key '{key}'{nearest(key, _RULE_KEYS)}")
+    name, pattern = (_rule_text(table, key) for key in _RULE_KEYS)
+    if not set(name) <= _RULE_NAME_CHARS or len(name) > _RULE_NAME_LENGTH or not name[0].isalpha():
+        raise ValueError(f"name '{name}' should be up to {_RULE_NAME_LENGTH} small letters and hyphens")
+    check_expression(pattern)
+    return TokenRule(name, pattern, keeps=keeps)
+
+
+def _rule_text(table: Mapping[str, Any], key: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{key} is missing" if value is None else f"{key} should be a text that is not empty")
+    return value
 
 
 def _raw(table: Mapping[str, Any], where: _Place) -> Raw:

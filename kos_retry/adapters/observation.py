@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from kos_retry.adapters.expressions import search
 from kos_retry.adapters.extraction.extract import Extraction, Material
+from kos_retry.adapters.own_rules import OwnRules
 from kos_retry.engine.classify import EXIT_NOT_FOUND
 from kos_retry.engine.observe import Evidence, observe
 from kos_retry.engine.redact import Redactor
@@ -25,8 +26,10 @@ class OutcomeObserver:
         extraction: Extraction,
         workspace: str,
         conditions: Sequence[str],
+        rules: OwnRules,
         warn: Callable[[str], None],
     ) -> None:
+        self._rules = rules
         self._conditions = tuple(conditions)
         self._warn = warn
         self._redactor = redactor
@@ -53,7 +56,8 @@ class OutcomeObserver:
             timestamp=datetime.fromtimestamp(outcome.started_at, UTC),
             omitted_bytes=outcome.stdout.omitted + outcome.stderr.omitted,
         )
-        return conclude(known, streams, self._redactor, self._extraction, workspace=self._workspace)
+        envelope = conclude(known, streams, self._redactor, self._extraction, workspace=self._workspace)
+        return self._rules.signed([envelope])[0]
 
 
 def conclude(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from kos_retry.adapters.extraction.extract import Extraction, Material, bundled
-from kos_retry.adapters.observation import redacted
+from kos_retry.adapters.observation import joined
 from kos_retry.cli.inputs import read_log
 from kos_retry.cli.output import write_json, write_text
 from kos_retry.engine.redact import Redactor, secret_values
@@ -24,7 +24,7 @@ def list_extractors(form: str) -> None:
 def run_extractor(name: str, log: str | None, reports: list[str], exit_code: int) -> None:
     """Write what one extractor finds in a log and in report files."""
     redactor = Redactor(secret_values(os.environ))
-    streams = {"output": redacted(read_log(log)[0], redactor)} if log is not None else {}
+    streams = {"output": joined(read_log(log), redactor)} if log is not None else {}
     material = Material(1, exit_code, None, False, (), os.getcwd(), streams, tuple(reports))
     with Extraction(redactor) as extraction:
         write_json(extraction.ask(name, material))

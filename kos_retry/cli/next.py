@@ -10,7 +10,8 @@ from kos_retry.adapters import journal, state
 from kos_retry.adapters.clock import timestamp
 from kos_retry.adapters.completion import complete
 from kos_retry.adapters.extraction.extract import Extraction
-from kos_retry.cli.inputs import lines, parse_json, parse_model, read_bytes
+from kos_retry.adapters.own_rules import OwnRules
+from kos_retry.cli.inputs import lines, own_rules, parse_json, parse_model, read_bytes
 from kos_retry.cli.output import complain, write_json, write_text
 from kos_retry.engine.backoff import Schedule
 from kos_retry.engine.decide import decide
@@ -46,7 +47,7 @@ def decide_next(
     redactor = Redactor(secret_values(os.environ))
     policy = parse_model(Policy, {**question.policy, **overrides}, "policy")
     with Extraction(redactor) as extraction:
-        envelopes = complete(question.history, extraction)
+        envelopes = own_rules().signed(complete(question.history, extraction))
     decision = (
         _in_session(envelopes, policy, session, state_dir, redactor)
         if session
@@ -63,10 +64,10 @@ def decide_next(
 
 def decide_rows(source: str, overrides: dict[str, Any]) -> None:
     """Write one line `{"id", "decision"}` for every line of ``source``; a bad one gives `{"id", "error"}`."""
-    redactor = Redactor(secret_values(os.environ))
+    redactor, rules = Redactor(secret_values(os.environ)), own_rules()
     with Extraction(redactor) as extraction:
         for number, line in lines(source):
-            write_json(_answer(number, line, overrides, extraction))
+            write_json(_answer(number, line, overrides, extraction, rules))
 
 
 def read_question(data: bytes, where: str) -> Question:
@@ -137,7 +138,9 @@ def _in_session(
     return decision
 
 
-def _answer(number: int, line: bytes, overrides: dict[str, Any], extraction: Extraction) -> dict[str, Any]:
+def _answer(
+    number: int, line: bytes, overrides: dict[str, Any], extraction: Extraction, rules: OwnRules
+) -> dict[str, Any]:
     where, row_id = f"line {number}", None
     try:
         value = parse_json(line, where)
@@ -145,7 +148,8 @@ def _answer(number: int, line: bytes, overrides: dict[str, Any], extraction: Ext
             row_id = value.get("id")
         question = _question(value, where)
         policy = parse_model(Policy, {**question.policy, **overrides}, f"{where}: policy")
-        decision = decide(complete(question.history, extraction), policy, schedule=Schedule())
+        history = rules.signed(complete(question.history, extraction))
+        decision = decide(history, policy, schedule=Schedule())
         return {"id": row_id, "decision": decision.model_dump(mode="json")}
     except InputError as error:
         complain(str(error))

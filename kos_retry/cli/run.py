@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kos_retry.adapters.config import Configuration
     from kos_retry.settings import Raw, RunSettings
 
 
@@ -44,10 +45,16 @@ def run_command(raw: Raw, command: Sequence[str]) -> int:
 
 def settings_of(raw: Raw, environment: Mapping[str, str]) -> RunSettings:
     """Return the settings of configuration, environment and command line together."""
-    configuration = config.load(environment, _cwd(), _config_file(raw, environment))
+    configuration = configuration_of(raw, environment)
     settings = resolve([*configuration.layers, (COMMAND_LINE, raw)], configuration.profiles)
+    settings.token_rules = configuration.token_rules
     drop_nested_retries(settings, environment)
     return settings
+
+
+def configuration_of(raw: Raw, environment: Mapping[str, str]) -> Configuration:
+    """Return what configuration files and environment say here."""
+    return config.load(environment, _cwd(), _config_file(raw, environment))
 
 
 def _config_file(raw: Raw, environment: Mapping[str, str]) -> str | None:

@@ -6,6 +6,7 @@ import pytest
 
 from kos_retry.adapters import observation
 from kos_retry.adapters.observation import OutcomeObserver, conclude, joined
+from kos_retry.adapters.own_rules import OwnRules
 from kos_retry.adapters.process import capture
 from kos_retry.adapters.process.capture import Capture
 from kos_retry.engine.conditions import first_match
@@ -28,7 +29,7 @@ class _NoExtraction:
 
 
 def _observed(outcome: Outcome, *, conditions=(), argv=("make",), environment=None, warn=pytest.fail):
-    observer = OutcomeObserver(Redactor([_SECRET]), _NoExtraction(), "/w", conditions, warn)
+    observer = OutcomeObserver(Redactor([_SECRET]), _NoExtraction(), "/w", conditions, OwnRules((), warn), warn)
     return observer.observe(Proposal(2, argv, environment or {}), outcome)
 
 
