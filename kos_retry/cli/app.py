@@ -206,14 +206,19 @@ def diff(
 
 @app.command()
 def explain(
-    source: Source = "-",
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ENVELOPE|LOG]...", help="A log or an envelope, or two to compare; - for standard input."
+        ),
+    ] = None,
     exit_code: Annotated[int, typer.Option("--exit-code", metavar="N", help="The exit code behind a log.")] = 1,
     form: Format = "text",
 ) -> None:
-    """Explain a signature: the lines it is made of, and what was masked in them."""
+    """Explain a signature: the lines it is made of, and what was masked in them; of two, why they differ."""
     from kos_retry.cli import explain as work
 
-    work.explain(source, exit_code, _chosen(form, ("text", "json")))
+    work.explain(sources or ["-"], exit_code, _chosen(form, ("text", "json")))
 
 
 @app.command()

@@ -11,6 +11,7 @@ from kos_retry.model.finding import EvidenceSpan, ExtractorAnswer, Finding, Loca
 from kos_retry.model.guidance import DisambiguationContext, NegativeConstraint
 from kos_retry.model.outcome import OutcomeRow
 from kos_retry.model.policy import NextAttempt, Policy, StagnationPolicy
+from kos_retry.model.similarity import Difference, Similarity, SimilarityPart
 from kos_retry.model.stagnation import Recommendation, StagnationAssessment, StateCheckpoint
 
 WIRE_TYPES: dict[str, type[Wire]] = {
@@ -28,6 +29,7 @@ WIRE_TYPES: dict[str, type[Wire]] = {
         NegativeConstraint,
         OutcomeRow,
         Policy,
+        Similarity,
         StagnationAssessment,
         StagnationPolicy,
         StateCheckpoint,
@@ -45,6 +47,7 @@ __all__ = [
     "DiagnosticArtifact",
     "DiagnosticDelta",
     "DiagnosticReport",
+    "Difference",
     "DisambiguationContext",
     "EvidenceSpan",
     "ExtractorAnswer",
@@ -60,6 +63,8 @@ __all__ = [
     "Recommendation",
     "ResultRecord",
     "Retryable",
+    "Similarity",
+    "SimilarityPart",
     "StagnationAssessment",
     "StagnationPolicy",
     "StateCheckpoint",
