@@ -72,13 +72,17 @@ class Finding(Wire):
 
 
 class ExtractorAnswer(Wire):
-    """One JSON object on an extractor's standard output; no findings is an answer too."""
+    """One JSON object on an extractor's standard output; no findings is an answer too.
+
+    ``incomplete`` says what the extractor could not look at; it is recorded as a failure of it, and the findings count.
+    """
 
     protocol: Literal[1]
     findings: tuple[Finding, ...] = ()
     totals: dict[str, Count] | None = None
     actions: tuple[Action, ...] = ()
     usage: Usage | None = None
+    incomplete: Annotated[str, bounded(MAX_MESSAGE_BYTES)] | None = None
 
     @field_validator("findings", mode="before")
     @classmethod

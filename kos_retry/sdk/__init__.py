@@ -77,11 +77,15 @@ class Request:
 
 
 class Answer:
-    """The findings of one extractor, in the order in which the output names them."""
+    """The findings of one extractor, in the order in which the output names them.
+
+    ``incomplete`` says what could not be looked at: the core records it as a failure, and keeps the findings.
+    """
 
     def __init__(self) -> None:
         self.findings: list[dict[str, Any]] = []
         self.totals: dict[str, int] | None = None
+        self.incomplete: str | None = None
 
     def add(
         self,
@@ -126,6 +130,8 @@ class Answer:
         answer: dict[str, Any] = {"protocol": PROTOCOL, "findings": self.findings}
         if self.totals is not None:
             answer["totals"] = self.totals
+        if self.incomplete is not None:
+            answer["incomplete"] = self.incomplete
         return answer
 
 

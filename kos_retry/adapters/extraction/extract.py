@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import TracebackType
@@ -50,12 +50,20 @@ class Extracted(NamedTuple):
 
 
 class Extraction:
-    """Runs extractors; one object serves many outcomes and is closed at the end."""
+    """Runs extractors; one object serves many outcomes and is closed at the end.
+
+    ``options`` are what the user's settings hold for single extractors, by their ids.
+    """
 
     def __init__(
-        self, redactor: Redactor, manifests: Sequence[Manifest] | None = None, host: child.Host | None = None
+        self,
+        redactor: Redactor,
+        manifests: Sequence[Manifest] | None = None,
+        host: child.Host | None = None,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self._redactor = redactor
+        self._options = options or {}
         self._manifests = tuple(sorted(manifests if manifests is not None else bundled(), key=lambda m: m.id))
         self._host = host or child.Host()
         self._spool: Path | None = None
@@ -84,7 +92,9 @@ class Extraction:
         if material.exit_code == 0 and not material.reports:
             return Extracted()
         fitting = [
-            (m, reports) for m in self._manifests if (reports := _fits(m, material, self._manifests)) is not None
+            (m, reports)
+            for m in self._manifests
+            if (reports := _fits(m, material, self._manifests, self._options)) is not None
         ]
         answers: dict[str, ExtractorAnswer] = {}
         failures: dict[str, str] = {}
@@ -98,6 +108,7 @@ class Extraction:
                 answers[manifest.id] = self._ask(manifest, material, streams, reports, until)
             except ExtractorError as error:
                 failures[manifest.id] = self._redactor.text(str(error))
+        failures |= {name: answer.incomplete for name, answer in answers.items() if answer.incomplete}
         return self._merged(answers, failures, material)
 
     def ask(self, name: str, material: Material) -> ExtractorAnswer:
@@ -120,7 +131,7 @@ class Extraction:
         if left <= 0:
             raise ExtractorError("not asked: the extractors before it used up the time")
         seconds = min(left, manifest.timeout)
-        request = _request(material, streams, reports)
+        request = _request(material, streams, reports, self._options.get(manifest.id, {}))
         script = manifest.script()
         if script is not None:
             answer = self._host.ask(script, request, seconds)
@@ -173,12 +184,14 @@ def bundled() -> tuple[Manifest, ...]:
     return tuple(sorted((read_manifest(directory) for directory in bundled_directories()), key=lambda m: m.id))
 
 
-def _fits(manifest: Manifest, material: Material, all_of_them: Iterable[Manifest]) -> tuple[str, ...] | None:
+def _fits(
+    manifest: Manifest, material: Material, all_of_them: Iterable[Manifest], options: Mapping[str, Any]
+) -> tuple[str, ...] | None:
     """Return the reports that an extractor is handed, or None where it is not worth asking."""
     match = manifest.match
     reports = tuple(r for r in material.reports if _wants(match.reports, r, all_of_them))
     words = {os.path.basename(word) for word in material.argv}
-    if match.always or reports or words & set(match.argv):
+    if match.always or reports or words & set(match.argv) or (match.options and options.get(manifest.id)):
         return reports
     if any(text in stream for text in match.contains for stream in material.streams.values()):
         return reports
@@ -200,7 +213,9 @@ def _matches(glob: str, path: str) -> bool:
     return fnmatchcase(path, glob)
 
 
-def _request(material: Material, streams: dict[str, Any], reports: Sequence[str]) -> dict[str, Any]:
+def _request(
+    material: Material, streams: dict[str, Any], reports: Sequence[str], options: Mapping[str, Any]
+) -> dict[str, Any]:
     attempt = {
         "index": material.attempt,
         "argv": list(material.argv),
@@ -215,7 +230,7 @@ def _request(material: Material, streams: dict[str, Any], reports: Sequence[str]
         "reports": [{"path": os.path.abspath(r), "relative": _relative(r, material.workspace)} for r in reports],
         "workspace": material.workspace,
         "limits": {"findings": limits.MAX_FINDINGS, "message_bytes": limits.MAX_MESSAGE_BYTES},
-        "options": {},
+        "options": options,
     }
 
 

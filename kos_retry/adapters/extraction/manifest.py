@@ -25,7 +25,8 @@ class Match(Wire):
     """Cheap tests, done by the core: an extractor is asked when any of them holds; none means always.
 
     ``reports`` are globs for the paths of report files, ``argv`` words whose base name is one of the
-    command's, ``contains`` strings that stand in the output.
+    command's, ``contains`` strings that stand in the output; with ``options`` it is asked where the user's settings hold
+    something for it.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -33,11 +34,12 @@ class Match(Wire):
     reports: tuple[str, ...] = ()
     argv: tuple[str, ...] = ()
     contains: tuple[str, ...] = ()
+    options: Annotated[bool, Field(strict=True)] = False
 
     @property
     def always(self) -> bool:
         """Return whether nothing has to hold."""
-        return not (self.reports or self.argv or self.contains)
+        return not (self.reports or self.argv or self.contains or self.options)
 
 
 class Manifest(Wire):
