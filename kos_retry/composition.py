@@ -187,7 +187,12 @@ class _Late:
             from kos_retry.adapters.own_rules import OwnRules
 
             gc.enable()
-            self._extraction = Extraction(self._redactor, host=self._host)
+            options = {}
+            if self._settings.matchers:
+                from kos_retry.adapters.matchers import extractor_options
+
+                options = extractor_options(self._settings.matchers)
+            self._extraction = Extraction(self._redactor, host=self._host, options=options)
             conditions = [*self._settings.retry_on, *self._settings.stop_on]
             rules = OwnRules(self._settings.token_rules, tell)
             self._observer = OutcomeObserver(self._redactor, self._extraction, _workspace(), conditions, rules, tell)

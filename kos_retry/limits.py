@@ -101,3 +101,10 @@ WARM_UP_SECONDS = 0.05
 # needs milliseconds for it; a catastrophic one would need years).
 EXPRESSION_SECONDS = 2.0
 EXPRESSION_TEXT_BYTES = 4 * 1024 * 1024
+
+# Problem matchers, which published files keep far below: a file in bytes, how many there are, the lines that one reads, the
+# length of an expression in characters (heuristic).
+MAX_MATCHER_FILE_BYTES = 1024 * 1024
+MAX_MATCHERS = 64
+MAX_MATCHER_PATTERNS = 16
+MAX_EXPRESSION_CHARS = 4096

@@ -89,13 +89,15 @@ class RunSettings:
     """The values of all options of `run`; durations in seconds, None where nothing is set.
 
     ``sources`` says for every field where its value was written. ``retries_dropped`` says that another kos-retry around
-    this one does the retrying. ``token_rules`` are the configuration's own masks and keep-rules.
+    this one does the retrying. ``token_rules`` are the configuration's own masks and keep-rules,
+    ``matchers`` what ``matcher`` names, once they have been read.
     """
 
     def __init__(self, values: dict[str, Any], sources: Mapping[str, str]) -> None:
         self.sources = sources
         self.retries_dropped = False
         self.token_rules: Sequence[TokenRule] = ()
+        self.matchers: list[dict[str, Any]] = []
         self.values = values
         self.max_attempts: int = values["max_attempts"]
         self.timeout: float | None = values["timeout"]
@@ -112,6 +114,7 @@ class RunSettings:
         self.require: list[Check] = values["require"]
         self.forbid: list[Check] = values["forbid"]
         self.flaky_result: str = values["flaky_result"]
+        self.matcher: list[str] = values["matcher"]
         self.max_stagnant_attempts: int = values["max_stagnant_attempts"]
         self.zero_delta_fail_fast: bool = values["zero_delta_fail_fast"]
         self.max_identical_signatures: int = values["max_identical_signatures"]
@@ -217,6 +220,7 @@ def _expression(text: str) -> Check:
 _TIME = "How often, how long"
 _WHEN = "When"
 _SUCCESS = "What counts as success"
+_EVIDENCE = "Evidence"
 _STALE = "Stagnation"
 _NEXT = "The next attempt"
 _STREAMS = "Streams"
@@ -319,6 +323,15 @@ RUN_OPTIONS: tuple[Option, ...] = (
         "pass|fail",
         "Whether a pass after failing the same way counts; fail gives the first failure's code.",
         section=_SUCCESS,
+    ),
+    Option(
+        "matcher",
+        _text,
+        None,
+        "FILE",
+        "A file of problem matchers, whose errors are findings; repeatable.",
+        section=_EVIDENCE,
+        many=True,
     ),
     Option(
         "max-stagnant-attempts",

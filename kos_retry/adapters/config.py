@@ -26,6 +26,8 @@ _RULES = ("keep", "mask")
 _RULE_KEYS = ("name", "pattern")
 _RULE_NAME_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz-")
 _RULE_NAME_LENGTH = 32
+# The one option that can be a list of tables.
+_MATCHER = "matcher"
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 
@@ -79,7 +81,7 @@ def _add_file(out: Configuration, path: str, *, missing_is_wrong: bool) -> None:
     if shared and not _speaks_of_us(data):
         return
     table: Mapping[str, Any] = _parsed(path, data)
-    where = _Place(path, data, ("tool", "kos-retry") if shared else ())
+    where = Place(path, data, ("tool", "kos-retry") if shared else ())
     if shared:
         table = _table(_table(table, "tool", where), "kos-retry", where)
     profiles = _table(table, _PROFILES, where)
@@ -103,7 +105,7 @@ def _speaks_of_us(data: bytes) -> bool:
     return b"[tool]" in data and any(line.lstrip(b"\"'").startswith(_NAME) for line in lines)
 
 
-def _table(table: Mapping[str, Any], key: str, where: _Place) -> Mapping[str, Any]:
+def _table(table: Mapping[str, Any], key: str, where: Place) -> Mapping[str, Any]:
     """Return a table inside a table, empty where there is none; raises InputError for anything else of that name."""
     value = table.get(key, {})
     if not isinstance(value, dict):
@@ -120,17 +122,18 @@ def _parsed(path: str, data: bytes) -> dict[str, Any]:
         raise InputError(f"{path}: not valid TOML: {error}") from error
 
 
-class _Place:
+class Place:
     """Where in a file a key of one table stands."""
 
     def __init__(self, path: str, data: bytes, table: tuple[str, ...]) -> None:
         self._path = path
+        self.directory = os.path.dirname(os.path.abspath(path))
         self._data = data
         self._table = table
 
-    def below(self, *names: str) -> _Place:
+    def below(self, *names: str) -> Place:
         """Return the place of a table inside this one."""
-        return _Place(self._path, self._data, (*self._table, *names))
+        return Place(self._path, self._data, (*self._table, *names))
 
     def of(self, key: str) -> str:
         """Return ``path:line`` of the line that sets ``key`` in the table, or the path where it is not found."""
@@ -148,13 +151,32 @@ class _Place:
                 return f"{self._path}:{number}"
         return self._path
 
+    def inside(self, key: str, index: int, name: str | None = None) -> str:
+        """Return ``path:line`` of the table at ``index`` of the list of tables ``key``, or of what sets ``name`` in it."""
+        import re
+
+        lines = self._data.decode("utf-8", "replace").splitlines()
+        starts = [number for number, line in enumerate(lines, 1) if _opens(line) == (*self._table, key)]
+        if index >= len(starts):
+            return self.of(key)
+        end = starts[index + 1] - 1 if index + 1 < len(starts) else len(lines)
+        setting = re.compile(rf"(?:^|[{{,.])\s*[\"']?{re.escape(name or '')}[\"']?\s*=")
+        found = (n for n in range(starts[index], end + 1) if name and setting.search(lines[n - 1]))
+        return f"{self._path}:{next(found, starts[index])}"
+
+
+def _opens(line: str) -> tuple[str, ...]:
+    """Return the name of the list of tables that a line adds one to, empty for any other line."""
+    text = line.strip()
+    return _names(text.strip("[] ").partition("]")[0]) if text.startswith("[[") else ()
+
 
 def _names(dotted: str) -> tuple[str, ...]:
     """Return the parts of a dotted key without their quotes."""
     return tuple(part.strip().strip("\"'") for part in dotted.split("."))
 
 
-def _token_rules(kind: str, tables: Any, where: _Place) -> Iterable[TokenRule]:
+def _token_rules(kind: str, tables: Any, where: Place) -> Iterable[TokenRule]:
     """Yield the rules of the `[[mask]]` or `[[keep]]` tables; raises InputError that says which one is wrong, and how."""
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise InputError(f"{where.of(kind)}: {kind} should be an array of tables, [[{kind}]]")
@@ -185,13 +207,18 @@ def _rule_text(table: Mapping[str, Any], key: str) -> str:
     return value
 
 
-def _raw(table: Mapping[str, Any], where: _Place) -> Raw:
+def _raw(table: Mapping[str, Any], where: Place) -> Raw:
     out: Raw = {}
     for key, value in table.items():
         option = BY_NAME.get(key)
         if option is None:
             raise InputError(f"{where.of(key)}: unknown key '{key}'{nearest(key, BY_NAME)}")
-        out[option.field] = _value(option, value, where.of(key))
+        if key == _MATCHER:
+            from kos_retry.adapters.matchers import as_written
+
+            out[option.field] = as_written(value, where)
+        else:
+            out[option.field] = _value(option, value, where.of(key))
     return out
 
 

@@ -130,6 +130,14 @@ def observe(
         list[str] | None, typer.Option("--failing-constraint", metavar="NAME", help="What did not hold; repeatable.")
     ] = None,
     mask_env: MaskEnv = None,
+    matcher: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--matcher",
+            metavar="FILE",
+            help="A file of problem matchers; the configuration's without it; repeatable.",
+        ),
+    ] = None,
     jsonl: JsonLines = False,
 ) -> None:
     """Turn an outcome into a FailureEnvelope."""
@@ -137,12 +145,13 @@ def observe(
     from kos_retry.cli.inputs import parse_model
     from kos_retry.model import OutcomeRow
 
+    raw: Raw = {"matcher": matcher or []}
     if jsonl:
-        work.observe_rows("-", mask_env or [])
+        work.observe_rows("-", raw, mask_env or [])
         return
     given = {"exit_code": exit_code, "signal": signal, "category": category, "attempt": attempt, "command": command}
     row = parse_model(OutcomeRow, {**given, "failing_constraints": failing_constraint or []}, "options")
-    work.observe(row, log, mask_env or [])
+    work.observe(row, log, raw, mask_env or [])
 
 
 @app.command("next")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, NamedTuple
 
 import orjson
 
-from kos_retry.adapters.extraction.extract import Extraction
 from kos_retry.adapters.observation import joined
 from kos_retry.adapters.own_rules import OwnRules
-from kos_retry.cli.inputs import own_rules, parse_model, read_log
+from kos_retry.cli.inputs import parse_model, read_log
+from kos_retry.cli.instruments import Instruments, instruments
 from kos_retry.cli.observe import envelope_of
 from kos_retry.cli.output import write_json
 from kos_retry.engine import sign
 from kos_retry.engine.evidence import EvidenceLine, choose_lines
 from kos_retry.engine.normalise import Normalised, explain_line, level
-from kos_retry.engine.redact import Redactor, secret_values
 from kos_retry.engine.similarity import similarity
 from kos_retry.errors import InputError
 from kos_retry.model import FailureEnvelope, OutcomeRow
@@ -36,9 +34,8 @@ def explain(sources: list[str], exit_code: int, form: str) -> None:
         raise InputError(f"explain takes one input or two, not {len(sources)}")
     if sources.count("-") > 1:
         raise InputError("only one of the two inputs can come from standard input")
-    redactor, rules = Redactor(secret_values(os.environ)), own_rules()
-    with Extraction(redactor) as extraction:
-        told = [_explained(source, exit_code, redactor, extraction, rules) for source in sources]
+    with instruments({}) as given:
+        told = [_explained(source, exit_code, given) for source in sources]
     if form == "json":
         write_json(_as_json(told[0]) if len(told) == 1 else _both_as_json(*told))
         return
@@ -50,16 +47,15 @@ def explain(sources: list[str], exit_code: int, form: str) -> None:
         explanation.show_difference(similarity(told[0].envelope, told[1].envelope), told[0].envelope, told[1].envelope)
 
 
-def _explained(source: str, exit_code: int, redactor: Redactor, extraction: Extraction, rules: OwnRules) -> Explained:
+def _explained(source: str, exit_code: int, given: Instruments) -> Explained:
     captured = read_log(source)
-    text = joined(captured, redactor)
-    envelope = _of_envelope(text, source, rules)
+    text = joined(captured, given.redactor)
+    envelope = _of_envelope(text, source, given.rules)
     chosen: tuple[EvidenceLine, ...] = ()
     if envelope is None:
         chosen = choose_lines(text)
-        row = OutcomeRow(exit_code=exit_code)
-        envelope = envelope_of(row, redactor, extraction, rules, {"output": captured})
-    scheme = rules.scheme([envelope])
+        envelope = envelope_of(OutcomeRow(exit_code=exit_code), given, {"output": captured})
+    scheme = given.rules.scheme([envelope])
     said = [("message", line) for line in envelope.error_message.splitlines() if line.strip()]
     said += [("constraint", name) for name in envelope.failing_constraints]
     return Explained(

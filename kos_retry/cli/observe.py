@@ -2,51 +2,41 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from kos_retry.adapters.extraction.extract import Extraction
 from kos_retry.adapters.observation import conclude, joined
-from kos_retry.adapters.own_rules import OwnRules
-from kos_retry.cli.inputs import kept, lines, own_rules, parse_json, parse_model, read_log
+from kos_retry.cli.inputs import kept, lines, parse_json, parse_model, read_log
+from kos_retry.cli.instruments import Instruments, instruments
 from kos_retry.cli.output import complain, write_json
 from kos_retry.engine.observe import Evidence
-from kos_retry.engine.redact import Redactor, secret_values
 from kos_retry.errors import InputError
 from kos_retry.model import FailureEnvelope, OutcomeRow
 from kos_retry.outcome import Captured
+from kos_retry.settings import Raw
 
 _SIGNAL_BASE = 128
 _GENERAL_FAILURE = 1
 
 
-def observe(row: OutcomeRow, log: str | None, mask_env: list[str]) -> None:
+def observe(row: OutcomeRow, log: str | None, raw: Raw, mask_env: list[str]) -> None:
     """Write the envelope of one outcome; its output is read from ``log`` (``-`` for standard input)."""
-    streams = {} if log is None else {"output": read_log(log)}
-    if row.exit_code is None and row.signal is None and row.category is None:
-        raise InputError("say how the command ended: --exit-code, --signal or --category is missing")
-    redactor = Redactor(secret_values(os.environ, mask_env))
-    with Extraction(redactor) as extraction:
-        write_json(envelope_of(row, redactor, extraction, own_rules(), streams))
+    with instruments(raw, mask_env) as given:
+        streams = {} if log is None else {"output": read_log(log)}
+        if row.exit_code is None and row.signal is None and row.category is None:
+            raise InputError("say how the command ended: --exit-code, --signal or --category is missing")
+        write_json(envelope_of(row, given, streams))
 
 
-def observe_rows(source: str, mask_env: list[str]) -> None:
+def observe_rows(source: str, raw: Raw, mask_env: list[str]) -> None:
     """Write one line `{"id", "envelope"}` for every line of ``source``; a bad one gives `{"id", "error"}`."""
-    redactor, rules = Redactor(secret_values(os.environ, mask_env)), own_rules()
-    with Extraction(redactor) as extraction:
+    with instruments(raw, mask_env) as given:
         for number, line in lines(source):
-            write_json(_answer(number, line, redactor, extraction, rules))
+            write_json(_answer(number, line, given))
 
 
-def envelope_of(
-    row: OutcomeRow,
-    redactor: Redactor,
-    extraction: Extraction,
-    rules: OwnRules,
-    streams: Mapping[str, Captured] | None = None,
-) -> FailureEnvelope:
+def envelope_of(row: OutcomeRow, given: Instruments, streams: Mapping[str, Captured] | None = None) -> FailureEnvelope:
     """Return the envelope of a row; ``streams`` are outputs that stand beside it."""
     texts = {"output": row.output, "stdout": row.stdout, "stderr": row.stderr}
     outputs = {name: kept(text) for name, text in texts.items() if text is not None} | dict(streams or {})
@@ -63,9 +53,9 @@ def envelope_of(
         duration_seconds=row.duration_seconds,
         omitted_bytes=sum(output.omitted for output in outputs.values()),
     )
-    told = {name: joined(output, redactor) for name, output in outputs.items()}
-    envelope = conclude(known, told, redactor, extraction, workspace=row.cwd or "", reports=row.reports)
-    return rules.signed([envelope])[0]
+    told = {name: joined(output, given.redactor) for name, output in outputs.items()}
+    envelope = conclude(known, told, given.redactor, given.extraction, workspace=row.cwd or "", reports=row.reports)
+    return given.rules.signed([envelope])[0]
 
 
 def ending(row: OutcomeRow) -> tuple[int, str | None]:
@@ -96,14 +86,14 @@ def _argv(command: str | tuple[str, ...] | None) -> tuple[str, ...]:
         return tuple(command.split())
 
 
-def _answer(number: int, line: bytes, redactor: Redactor, extraction: Extraction, rules: OwnRules) -> dict[str, Any]:
+def _answer(number: int, line: bytes, given: Instruments) -> dict[str, Any]:
     where, row_id = f"line {number}", None
     try:
         value = parse_json(line, where)
         if isinstance(value, dict):
             row_id = value.get("id")
         row = parse_model(OutcomeRow, value, where)
-        return {"id": row.id, "envelope": envelope_of(row, redactor, extraction, rules).model_dump(mode="json")}
+        return {"id": row.id, "envelope": envelope_of(row, given).model_dump(mode="json")}
     except InputError as error:
         complain(str(error))
         return {"id": row_id if isinstance(row_id, (str, int, type(None))) else None, "error": str(error)}

@@ -44,11 +44,18 @@ def run_command(raw: Raw, command: Sequence[str]) -> int:
 
 
 def settings_of(raw: Raw, environment: Mapping[str, str]) -> RunSettings:
-    """Return the settings of configuration, environment and command line together."""
+    """Return the settings of configuration, environment and command line together.
+
+    Raises UsageError, and InputError for a file that one of them names and that is not what it should be.
+    """
     configuration = configuration_of(raw, environment)
     settings = resolve([*configuration.layers, (COMMAND_LINE, raw)], configuration.profiles)
     settings.token_rules = configuration.token_rules
     drop_nested_retries(settings, environment)
+    if settings.matcher:
+        from kos_retry.adapters.matchers import load_matchers
+
+        settings.matchers = load_matchers(settings.matcher)
     return settings
 
 
