@@ -71,6 +71,19 @@ def test_explain_explains_the_signature_of_a_configured_run(kos_retry, files):
     assert observed["signature"] == explained["signature"]
 
 
+def test_what_an_extractor_read_is_not_told_twice(kos_retry, files):
+    """Its own name for it stays, whatever the matcher calls it."""
+    (files / "own.json").write_text(
+        document({"regexp": r"^(\S+?):(\d+):(\d+): error: (.*)$", "file": 1, "line": 2, "column": 3, "message": 4})
+    )
+    log = b"cart.c:3:1: error: no cart [-Wcart]\n"
+    told = [
+        kos_retry("observe", "--exit-code", "1", "--log", "-", *words, stdin=log).json["failing_constraints"]
+        for words in ([], ["--matcher", "own.json"])
+    ]
+    assert told == [["-Wcart"]] * 2
+
+
 def test_expression_that_never_ends_is_named_and_the_run_goes_on(kos_retry, files):
     script = 'echo "q.q:1: one of $KOS_RETRY_ATTEMPT"; echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!; exit 1'
     words = ["--matcher", "q.json", "--matcher", "slow.json", "--max-attempts", "2", "--delay", "0"]

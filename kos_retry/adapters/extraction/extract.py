@@ -21,7 +21,7 @@ from kos_retry.adapters.extraction.manifest import Manifest, bundled_directories
 from kos_retry.engine.redact import Redactor
 from kos_retry.errors import ExtractorError, UnknownNameError
 from kos_retry.model import Action, DiagnosticArtifact, ExtractorAnswer, Finding, Usage
-from kos_retry.model.finding import TRUST, EvidenceSpan
+from kos_retry.model.finding import TRUST, Confidence, EvidenceSpan
 from kos_retry.text.bounds import cut_bytes
 from kos_retry.text.escapes import decode, plain_text
 
@@ -160,6 +160,7 @@ class Extraction:
     def _merged(self, answers: dict[str, ExtractorAnswer], failures: dict[str, str], material: Material) -> Extracted:
         priority = {m.id: m.priority for m in self._manifests}
         ranked = [(name, finding) for name in sorted(answers) for finding in answers[name].findings]
+        ranked = _without_repeats(ranked, {m.id for m in self._manifests if m.match.options})
         ranked.sort(key=lambda entry: (TRUST[entry[1].confidence], priority[entry[0]]))
         kept: dict[tuple[Any, ...], Finding] = {}
         for _, finding in ranked:
@@ -237,6 +238,21 @@ def _request(
 def _relative(path: str, workspace: str) -> str:
     root = workspace.rstrip("/") + "/"
     return path[len(root) :] if workspace and path.startswith(root) else os.path.basename(path)
+
+
+def _without_repeats(ranked: list[tuple[str, Finding]], yielding: set[str]) -> list[tuple[str, Finding]]:
+    """Return the findings without those of ``yielding`` extractors that rest on what another one is sure of.
+
+    What the user's own settings make of a line is the same in other words where an extractor knows the tool.
+    """
+    read = [
+        s for name, f in ranked if name not in yielding and f.confidence is not Confidence.GUESS for s in f.evidence
+    ]
+    return [(name, f) for name, f in ranked if name not in yielding or not _overlap(f.evidence, read)]
+
+
+def _overlap(some: Iterable[EvidenceSpan], others: Sequence[EvidenceSpan]) -> bool:
+    return any(a.source == b.source and a.start < b.end and b.start < a.end for a in some for b in others)
 
 
 def _identity(finding: Finding) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""What the user's settings hold for single extractors: it reaches them."""
+"""What the user's settings hold for single extractors: it reaches them, and what they make of it comes second."""
 
 from __future__ import annotations
 
@@ -59,3 +59,17 @@ def test_extractor_is_not_asked_without_options(extracted):
 def test_incomplete_answer_is_recorded_and_its_findings_count(extracted):
     found = extracted([], [_finding("b", _FIRST)], {"incomplete": "left out: a"})
     assert (["b"], {"optional": "left out: a"}) == (_codes(found), found.failures)
+
+
+_REPEATS = {
+    "same line": (_FIRST, "likely", ["a"]),
+    "part of the line": ((3, 5), "likely", ["a"]),
+    "line and the next": ((0, 22), "likely", ["a"]),
+    "other line": (_SECOND, "likely", ["a", "b"]),
+    "line that a guess rests on": (_FIRST, "guess", ["a", "b"]),
+}
+
+
+@pytest.mark.parametrize(("span", "confidence", "codes"), _REPEATS.values(), ids=_REPEATS)
+def test_what_another_extractor_is_sure_of_is_not_told_twice(extracted, span, confidence, codes):
+    assert codes == _codes(extracted([_finding("a", _FIRST, confidence)], [_finding("b", span)], {"x": 1}))
