@@ -15,6 +15,7 @@ from kos_retry.engine.backoff import Schedule
 from kos_retry.engine.budget import budget_of, failed_actions_in_a_row
 from kos_retry.engine.compare import compare
 from kos_retry.engine.conditions import first_match
+from kos_retry.engine.memory import Known
 from kos_retry.engine.sign import comparable
 from kos_retry.model import (
     Budget,
@@ -31,12 +32,14 @@ from kos_retry.model import (
     StopReason,
 )
 from kos_retry.text.durations import format_duration
+from kos_retry.text.words import count
 
 
 class Case(NamedTuple):
     """What a decision rests on: the signed history, oldest first, and what was made of it.
 
-    ``seen`` are the attempts that say something about the approach; ``latest`` is the last attempt.
+    ``seen`` are the attempts that say something about the approach; ``latest`` is the last attempt, and ``known`` what
+    earlier runs of the same command made of its failure.
     """
 
     history: tuple[FailureEnvelope, ...]
@@ -45,6 +48,7 @@ class Case(NamedTuple):
     assessment: StagnationAssessment
     seen: tuple[FailureEnvelope, ...]
     latest: FailureEnvelope
+    known: Known | None
 
 
 class Verdict(NamedTuple):
@@ -173,6 +177,21 @@ def non_retryable(case: Case) -> Verdict | None:
     )
 
 
+def known_flake(case: Case) -> Verdict | None:
+    """Earlier runs passed this very failure by trying again: evidence against whatever its words or its repetition say."""
+    record = case.known.record if case.known else None
+    if record is None or not record.passed or record.estimate.rate < limits.KNOWN_FLAKE_RATE:
+        return None
+    most = min(record.most_attempts + limits.KNOWN_FLAKE_MARGIN, limits.KNOWN_FLAKE_ATTEMPTS)
+    if case.budget.attempts_used >= most:
+        return None
+    evidence = (
+        f"this failure passed on retry in {record.passed} of {count(record.retried, 'run')}, "
+        f"within {count(record.most_attempts, 'attempt')} (estimate {record.estimate.rate:.2f})"
+    )
+    return Verdict(_CONTINUE, None, evidence)
+
+
 def deterministic(case: Case) -> Verdict | None:
     """The same input fails the same way: stop, unless the next attempt may be another one."""
     cause = case.latest.cause
@@ -193,6 +212,20 @@ def transient(case: Case) -> Verdict | None:
     if run > case.policy.max_transient_retries:
         return Verdict(_ESCALATE, StopReason.TRANSIENT_EXHAUSTED, f"{run} transient failures in a row", _said(case))
     return Verdict(_CONTINUE, None, f"waiting can mend this cause ({run} in a row)", _said(case))
+
+
+def never_passed(case: Case) -> Verdict | None:
+    """Many earlier runs tried this failure again and none passed: the next one will not either, unless it is another attempt."""
+    record = case.known.record if case.known else None
+    if record is None or record.passed or case.policy.next_attempt is not NextAttempt.SAME:
+        return None
+    if record.estimate.high >= limits.NEVER_PASSED_RATE:
+        return None
+    evidence = (
+        f"this failure was seen in {count(record.runs, 'run')}, tried again in {record.retried} and "
+        f"passed on retry in none (estimate at most {record.estimate.high:.2f})"
+    )
+    return Verdict(_HALT, StopReason.NON_RETRYABLE, evidence, fix=_fix(case))
 
 
 def escalation_ignored(case: Case) -> Verdict | None:
@@ -260,8 +293,8 @@ def zero_delta(case: Case) -> Verdict | None:
 
 def oscillation(case: Case) -> Verdict | None:
     """The attempts go round in a circle of failures, at least twice."""
-    count, _ = stagnation.sightings(case.seen)
-    if count >= case.policy.max_identical_signatures:
+    times, _ = stagnation.sightings(case.seen)
+    if times >= case.policy.max_identical_signatures:
         return None
     period = stagnation.cycle(case.seen, limits.MAX_CYCLE_PERIOD, limits.MIN_CYCLE_ROUNDS)
     return (
@@ -273,11 +306,11 @@ def oscillation(case: Case) -> Verdict | None:
 
 def identical_signatures(case: Case) -> Verdict | None:
     """A failure that was left behind came back too often."""
-    count, apart = stagnation.sightings(case.seen)
-    if not apart or count < case.policy.max_identical_signatures:
+    times, apart = stagnation.sightings(case.seen)
+    if not apart or times < case.policy.max_identical_signatures:
         return None
     return Verdict(
-        _ESCALATE, StopReason.IDENTICAL_SIGNATURES, f"this failure was seen {count} times, with another in between"
+        _ESCALATE, StopReason.IDENTICAL_SIGNATURES, f"this failure was seen {times} times, with another in between"
     )
 
 
@@ -304,8 +337,10 @@ RULES: tuple[Rule, ...] = (
     retry_on,
     own_budget,
     non_retryable,
+    known_flake,
     deterministic,
     transient,
+    never_passed,
     escalation_ignored,
     unusable_output,
     repeated_action,
@@ -322,11 +357,12 @@ def decide(
     *,
     schedule: Schedule | None = None,
     seconds_used: float | None = None,
+    known: Known | None = None,
 ) -> Decision:
     """Return what to do after the last attempt of ``history``, oldest first.
 
     ``schedule`` gives the delay before the next attempt, none without it; ``seconds_used`` is the time spent
-    so far, the sum of the durations without it. An empty history goes on with empty guidance.
+    so far, the sum of the durations without it; ``known`` what earlier runs made of the last failure. An empty history goes on with empty guidance.
     """
     signed = comparable(tuple(history))
     budget = budget_of(signed, policy, seconds_used)
@@ -334,7 +370,7 @@ def decide(
     if not signed:
         reason = Reason(rule="no_history", evidence="nothing was tried yet")
         return Decision(recommendation=_CONTINUE, reasons=(reason,), budget=budget, assessment=assessment)
-    case = Case(signed, policy, budget, assessment, stagnation.evidential(signed), signed[-1])
+    case = Case(signed, policy, budget, assessment, stagnation.evidential(signed), signed[-1], known)
     rule, verdict = _first(case)
     delay = _delay(case, verdict, schedule)
     if delay is not None and budget.seconds_left is not None and delay >= budget.seconds_left:
@@ -346,7 +382,14 @@ def decide(
         reasons=(Reason(rule=rule, evidence=": ".join(part for part in (verdict.evidence, verdict.quote) if part)),),
         fix=verdict.fix,
         delay_seconds=delay,
-        guidance=guidance.write(signed, policy, verdict.recommendation, (verdict.evidence, verdict.quote), budget),
+        guidance=guidance.write(
+            signed,
+            policy,
+            verdict.recommendation,
+            (verdict.evidence, verdict.quote),
+            budget,
+            known.lessons if known else (),
+        ),
         budget=budget,
         assessment=assessment,
         delta=delta,

@@ -12,6 +12,7 @@ from kos_retry.model.guidance import DisambiguationContext, NegativeConstraint
 from kos_retry.model.outcome import OutcomeRow
 from kos_retry.model.policy import NextAttempt, Policy, StagnationPolicy
 from kos_retry.model.similarity import Difference, Similarity, SimilarityPart
+from kos_retry.model.sighting import Sighting
 from kos_retry.model.stagnation import Recommendation, StagnationAssessment, StateCheckpoint
 
 WIRE_TYPES: dict[str, type[Wire]] = {
@@ -30,6 +31,7 @@ WIRE_TYPES: dict[str, type[Wire]] = {
         OutcomeRow,
         Policy,
         Similarity,
+        Sighting,
         StagnationAssessment,
         StagnationPolicy,
         StateCheckpoint,
@@ -65,6 +67,7 @@ __all__ = [
     "Retryable",
     "Similarity",
     "SimilarityPart",
+    "Sighting",
     "StagnationAssessment",
     "StagnationPolicy",
     "StateCheckpoint",
