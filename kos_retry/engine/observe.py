@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -25,6 +26,10 @@ from kos_retry.text.durations import format_duration
 from kos_retry.text.escapes import plain_line
 
 _NAMED = (FindingKind.TEST, FindingKind.POLICY, FindingKind.DIAGNOSTIC)
+# A type as any language qualifies it: by dots, double colons or backslashes, its own name capitalised.
+_TYPE_NAME = re.compile(r"(?:[\w$]{1,200}(?:\.|::|\\)){0,16}([A-Z][\w$]{0,200})\Z")
+# The types of assertions say that a test failed, as do those that are named after nothing at all.
+_VERDICT = re.compile(r"(?i)assert|(?<!un)expect|fail|compar|^(?:base)?(?:error|exception)(?:group)?$")
 
 
 class Evidence(NamedTuple):
@@ -106,11 +111,19 @@ def trusted_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 def constraint_names(findings: Sequence[Finding]) -> tuple[str, ...]:
     """Return the names of what had to hold and did not, sorted, without repetition.
 
-    Tests, checks and diagnostics have names of their own; a crash is named by its code or type where nothing else is.
+    Tests, checks and diagnostics have names of their own. What a test died of is named beside it, unless it is the
+    test's own verdict. A crash is named by its code or type where nothing else is.
     """
-    named = {f.test_id or f.code or "" for f in findings if f.kind in _NAMED}
+    named = {f.test_id or f.code or _thrown(f) for f in findings if f.kind in _NAMED}
+    thrown = {_thrown(f) for f in findings if f.kind is FindingKind.TEST}
     crashed = {f.code or f.error_type or "" for f in findings if f.kind not in _NAMED}
-    return tuple(sorted(named - {""} or crashed - {""}))
+    return tuple(sorted((named | thrown) - {""} or crashed - {""}))
+
+
+def _thrown(finding: Finding) -> str:
+    """Return the type of what was thrown where it is a type's name and tells more than that the test failed."""
+    match = _TYPE_NAME.match(finding.error_type or "")
+    return match[0] if match and not _VERDICT.search(match[1]) else ""
 
 
 def _message(
