@@ -164,7 +164,10 @@ class Extraction:
         ranked.sort(key=lambda entry: (TRUST[entry[1].confidence], priority[entry[0]]))
         kept: dict[tuple[Any, ...], Finding] = {}
         for _, finding in ranked:
-            kept.setdefault(_identity(finding), finding)
+            first = kept.setdefault(_identity(finding), finding)
+            if first.cause is None and finding.cause is not None:
+                # A report says what failed, seldom why; what was printed may say that.
+                kept[_identity(finding)] = first.model_copy(update={"cause": finding.cause})
         sources = {name: text.encode("utf-8", "replace") for name, text in material.streams.items()}
         artifacts = tuple(
             _artifact(name, answer, sources, self._redactor)
