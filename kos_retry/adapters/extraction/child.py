@@ -41,8 +41,8 @@ def ask(argv: Sequence[str], request: bytes, *, directory: Path, seconds: float)
         raise ExtractorTimeoutError(f"no answer within {seconds:g}s") from None
     finally:
         _end(child)
-    if code:
         said = _tail(child)
+    if code:
         raise ExtractorError(f"exit code {code}" + (f": {said}" if said else ""))
     return parse(raw)
 
@@ -167,7 +167,7 @@ def _stdin(child: subprocess.Popen[bytes]) -> IO[bytes]:
 
 
 def _tail(child: subprocess.Popen[bytes]) -> str:
-    """Return the end of what a failed child wrote to its standard error, as far as it is there already."""
+    """Close an ended child's standard error; return the end of what is there already."""
     if child.stderr is None:
         return ""
     os.set_blocking(child.stderr.fileno(), False)
