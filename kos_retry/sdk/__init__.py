@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from kos_retry.text.bounds import cut_bytes
 from kos_retry.text.escapes import decode, plain_line
 
 PROTOCOL = 1
@@ -19,6 +20,9 @@ PROTOCOL = 1
 MAX_LINE_BYTES = 64 * 1024
 # What one extractor reads of one stream: its end, where it is longer.
 MAX_STREAM_BYTES = 64 * 1024 * 1024
+
+# What was expected and what came instead fit in; a whole document does not.
+MAX_HEADLINE_BYTES = 500
 
 
 class Line:
@@ -133,6 +137,11 @@ class Answer:
         if self.incomplete is not None:
             answer["incomplete"] = self.incomplete
         return answer
+
+
+def one_line(lines: Iterable[str], joint: str = " ") -> str:
+    """Return lines as one, bounded: a finding is known by the first line of its message."""
+    return cut_bytes(joint.join(text for line in lines if (text := " ".join(line.split()))), MAX_HEADLINE_BYTES)
 
 
 def span(first: Line, last: Line | None = None) -> dict[str, Any]:
