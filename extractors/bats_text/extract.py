@@ -66,8 +66,8 @@ def extract(request: Request) -> Answer:
     for line in request.lines():
         readers.setdefault(line.source, Reader()).feed(line)
     seen: set[str] = set()
-    for reader, test in ((reader, test) for reader in readers.values() for test in reader.tests):
-        name = _TIME.sub("", test.name) if reader.timed else test.name
+    for timed, test in ((reader.timed, test) for reader in readers.values() for test in reader.tests):
+        name = _TIME.sub("", test.name) if timed else test.name
         if test.place is not None and name not in seen:
             seen.add(name)
             answer.add(

@@ -123,9 +123,10 @@ class Answer:
         self.findings.append({k: v for k, v in finding.items() if v not in (None, [])})
 
     def drop_mixed_transience(self) -> None:
-        """Call a failure passing only where every failure is: what failed otherwise fails again."""
-        transient = [f for f in self.findings if (f.get("cause") or {}).get("kind") == "transient"]
-        if len(transient) < len(self.findings):
+        """Call a failure passing only where every one is that is no guess: what failed otherwise fails again."""
+        sure = [f for f in self.findings if f["confidence"] != "guess"]
+        transient = [f for f in sure if (f.get("cause") or {}).get("kind") == "transient"]
+        if len(transient) < len(sure):
             for finding in transient:
                 del finding["cause"]
 
