@@ -28,8 +28,9 @@ from kos_retry.text.escapes import plain_line
 _NAMED = (FindingKind.TEST, FindingKind.POLICY, FindingKind.DIAGNOSTIC)
 # A type as any language qualifies it: by dots, double colons or backslashes, its own name capitalised.
 _TYPE_NAME = re.compile(r"(?:[\w$]{1,200}(?:\.|::|\\)){0,16}([A-Z][\w$]{0,200})\Z")
-# The types of assertions say that a test failed, as do those that are named after nothing at all.
-_VERDICT = re.compile(r"(?i)assert|(?<!un)expect|fail|compar|^(?:base)?(?:error|exception)(?:group)?$")
+# The types of assertions say that a test failed; those that are named after nothing say even less.
+_VERDICT = re.compile(r"(?i)assert|(?<!un)expect|fail|compar")
+_BARE = re.compile(r"(?i)\b(?:base)?(?:error|exception)(?:group)?\Z")
 
 
 class Evidence(NamedTuple):
@@ -112,18 +113,25 @@ def constraint_names(findings: Sequence[Finding]) -> tuple[str, ...]:
     """Return the names of what had to hold and did not, sorted, without repetition.
 
     Tests, checks and diagnostics have names of their own. What a test died of is named beside it, unless it is the
-    test's own verdict. A crash is named by its code or type where nothing else is.
+    test's own verdict. A crash is named by its code or type where nothing else is, and by all that it says where its
+    type tells nothing.
     """
     named = {f.test_id or f.code or _thrown(f) for f in findings if f.kind in _NAMED}
     thrown = {_thrown(f) for f in findings if f.kind is FindingKind.TEST}
-    crashed = {f.code or f.error_type or "" for f in findings if f.kind not in _NAMED}
+    crashed = {_crash(f) for f in findings if f.kind not in _NAMED}
     return tuple(sorted((named | thrown) - {""} or crashed - {""}))
 
 
 def _thrown(finding: Finding) -> str:
     """Return the type of what was thrown where it is a type's name and tells more than that the test failed."""
     match = _TYPE_NAME.match(finding.error_type or "")
-    return match[0] if match and not _VERDICT.search(match[1]) else ""
+    return match[0] if match and not _VERDICT.search(match[1]) and not _BARE.search(match[1]) else ""
+
+
+def _crash(finding: Finding) -> str:
+    """Return the code or the type of a crash; of a type that is named after nothing, with what it says."""
+    bare = finding.code is None and _BARE.search(finding.error_type or "")
+    return describe(finding) if bare else finding.code or finding.error_type or ""
 
 
 def _message(

@@ -59,6 +59,21 @@ def test_verdict_of_a_test_is_no_constraint_of_its_own(error_type):
     assert ("t::a",) == constraint_names([a_finding("test", test_id="t::a", error_type=error_type)])
 
 
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"error_type": "CartError"}, "CartError"),
+        ({"error_type": "Error"}, "Error: no total"),
+        ({"error_type": "java.lang.Exception"}, "java.lang.Exception: no total"),
+        ({"error_type": "FATAL ERROR"}, "FATAL ERROR: no total"),
+        ({"error_type": "Error", "code": "E_TOTAL"}, "E_TOTAL"),
+    ],
+    ids=["type", "bare", "bare-and-qualified", "bare-words", "code"],
+)
+def test_crash_of_a_type_that_tells_nothing_is_named_by_what_it_says(fields, expected):
+    assert (expected,) == constraint_names([a_finding("crash", message="no total\nat all", **fields)])
+
+
 def test_diagnostic_without_a_code_is_named_by_its_type():
     assert ("CartError",) == constraint_names([a_finding("diagnostic", error_type="CartError")])
 
