@@ -438,7 +438,7 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
     ),
     TokenClass(
         "fine-number",
-        r"(?<![\w.=@^~<>v-])\d{1,9}\.\d{3,12}(?![\w.]\w|\w)",
+        r"(?<![\w.=@^~<>v-])\d{1,9}\.\d{3,18}(?![\w.]\w|\w)",
         "<n>",
         "lag is 298.771 now",
         "needs ==1.234 now",
@@ -456,7 +456,7 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
     ),
     TokenClass(
         "value",
-        r"(?i:\b(?:expected|got|want(?:ed)?|actual|received|assert(?:ed)?|was|be|to equal|equals?|has|have|left|right)|[=!<>]=|[<>]|~)[\s:=`'\"(]{1,4}-?\d{1,12}(?:\.\d{1,12})?(?!\w)",
+        r"(?i:\b(?:expected|got|want(?:ed)?|actual|received|assert(?:ed)?|was|be|to equal|equals?|has|have|left|right)|[=!<>]=|[<>]|~)[\s:=`'\"(]{1,4}-?\d{1,12}(?:\.\d{1,12})?(?!\w|\.\d)",
         None,
         "expected 3 got 4",
         "3 of 4",
