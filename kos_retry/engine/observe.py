@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kos_retry.engine import classify, sign
 from kos_retry.engine.evidence import EvidenceLine, choose_lines
-from kos_retry.limits import MAX_EVIDENCE_LINES
+from kos_retry.limits import MAX_CONSTRAINT_BYTES, MAX_EVIDENCE_LINES
 from kos_retry.model import (
     Action,
     Category,
@@ -22,6 +22,7 @@ from kos_retry.model import (
     Usage,
 )
 from kos_retry.model.finding import TRUST, Confidence, FindingKind
+from kos_retry.text.bounds import cut_bytes
 from kos_retry.text.durations import format_duration
 from kos_retry.text.escapes import plain_line
 
@@ -31,6 +32,9 @@ _TYPE_NAME = re.compile(r"(?:[\w$]{1,200}(?:\.|::|\\)){0,16}([A-Z][\w$]{0,200})\
 # The types of assertions say that a test failed; those that are named after nothing say even less.
 _VERDICT = re.compile(r"(?i)assert|(?<!un)expect|fail|compar")
 _BARE = re.compile(r"(?i)\b(?:base)?(?:error|exception)(?:group)?\Z")
+# What was expected and what came instead, each in a line below what a test says.
+_COMPARED = re.compile(r"(?i)(?:expected|actual|received|got|left|right)\b[^:]{0,40}:")
+_LINES_BELOW = 3
 
 
 class Evidence(NamedTuple):
@@ -153,14 +157,28 @@ def _message(
 
 
 def describe(finding: Finding) -> str:
-    """Return the first line of what a finding says, with its type in front, and its file where nothing else says which."""
-    first = next((line.strip() for line in finding.message.splitlines() if line.strip()), "")
+    """Return what a finding says in one line, with its type in front, and its file where nothing else says which."""
+    first = _headline(finding.message)
     kind = finding.error_type or finding.code or ""
     said = first if not kind or first.startswith(kind) else f"{kind}: {first}".rstrip(": ")
     if finding.kind is not FindingKind.DIAGNOSTIC or finding.location is None:
         return said
     file = finding.location.path.replace("\\", "/").rpartition("/")[2]
     return said if file in said else f"{file}: {said}"
+
+
+def _headline(message: str) -> str:
+    """Return the first line of a message, and what it leaves open: what was expected and what came instead.
+
+    Some say so below a line that ends with a colon, others in lines of their own.
+    """
+    lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    below = lines[1 : 1 + _LINES_BELOW]
+    if not lines[0].endswith(":"):
+        below = [line for line in below if _COMPARED.match(line)]
+    return cut_bytes(" ".join([lines[0], *below]), MAX_CONSTRAINT_BYTES)
 
 
 def _cause(

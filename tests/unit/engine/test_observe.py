@@ -100,9 +100,26 @@ def test_order_of_the_findings_does_not_change_the_signature():
         ({"code": "E501", "message": "too long"}, "E501: too long"),
         ({"error_type": "CartError"}, "CartError"),
         ({"message": "\n  bad"}, "bad"),
+        ({"message": "not equal:\n\n4 !== 3\n"}, "not equal: 4 !== 3"),
+        ({"message": "is(a, b)\n\n  Expected: 3\n  Received:   4\nin cart"}, "is(a, b) Expected: 3 Received: 4"),
+        ({"message": "got: 4\nexpected: 3"}, "got: 4 expected: 3"),
+        ({"message": "bad\nexpected of all:\n" + "x" * 600}, "bad expected of all:"),
+        ({"message": "bad:\n" + "x" * 600}, "bad: " + "x" * 507),
         ({}, ""),
     ],
-    ids=["type", "type-said-already", "code", "type-alone", "first-line-with-words", "nothing"],
+    ids=[
+        "type",
+        "type-said-already",
+        "code",
+        "type-alone",
+        "first-line-with-words",
+        "below-a-colon",
+        "expected-and-received",
+        "got-and-expected",
+        "other-lines",
+        "bounded",
+        "nothing",
+    ],
 )
 def test_finding_is_described_by_its_first_line_and_type(fields, expected):
     assert expected == describe(a_finding(**fields))
