@@ -60,6 +60,19 @@ HOSTILE: dict[str, bytes] = {
     + b"".join(b"FAILED a/t.py::t%d - b\n" % n for n in range(3_000)),
     "dashes in parameters": b"= short test summary info =\nFAILED a/t.py::t[" + b" - " * 20_000 + b"\n",
     "runs in runs": b"=== test session starts ===\n" * 3_000 + REPORT,
+    "examples without end": b"Failures:\n" + b"  1) a\n     Failure/Error: b\n" * 20_000,
+    "scenarios without end": b"Failing scenarios:\n" + b"  a.feature:1  b\n" * 20_000,
+    "numbers without end": b"There were 2 failures:\n" + b'1) A::b with data set "c" (d)\n' * 20_000,
+    "unlike margins": (b"  x: " + b" " * 30_000 + b" # y\n" + b"   FAILED  a > " + b" > " * 20_000 + b"\n") * 10,
+    "crosses": ("✗ ".encode() * 20_000 + b"\n   (in test file " + b"a, line " * 4_000 + b"\n") * 10,
+    "arrows": b"Error -> "
+    + b"a @ " * 15_000
+    + b"\nFailure -> "
+    + b"a: " * 15_000
+    + b"\n  1) Error:\na#"
+    + b" [a:" * 15_000
+    + b"\n",
+    "examples of documents": b'File "a", line 1, in b\nFailed example:\n    c\n' * 20_000,
     "empty message": TRACEBACK.replace(b": x\n", b"\n") + b"= FAILURES =\n_ t _\nE\n",
     "no root": b"<?xml version='1.0'?>",
     "case in no suite": b"<testcase/>",
