@@ -49,6 +49,10 @@ HOSTILE: dict[str, bytes] = {
     "frames without end": b"Traceback (most recent call last):\n" + b'  File "a.py", line 1, in f\n' * 20_000,
     "chains without end": (TRACEBACK + b"\nDuring handling of the above exception, another exception occurred:\n\n")
     * 2_000,
+    "thrown without end": b'Exception in thread "main" a.B: x\n' * 5_000 + b"a.B: x\n" * 5_000,
+    "causes without end": b'Exception in thread "main" a.B: x\n'
+    + b"\tat a.B.c(B.java:1)\nCaused by: a.B: x\n" * 20_000,
+    "names in names": b'Exception in thread "main" ' + b"a." * 30_000 + b"\n" + b"a." * 30_000 + b": x\n",
     "groups in groups": b"".join(b" " * 2 * n + b"+-+---------------- 1 ----------------\n" for n in range(2_000)),
     "huge numbers": TRACEBACK.replace(b"line 1", b"line 99999999999999999999"),
     "blocks without end": b"= FAILURES =\n" + b"_ t _\na/t.py:1: x\n" * 20_000,
