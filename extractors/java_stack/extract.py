@@ -21,8 +21,8 @@ MAX_CAUSES = 3
 MAX_TRACES = 2000
 
 _CLASS = r"(?P<type>[A-Za-z_$][\w$]{0,120}(?:[./][A-Za-z_$][\w$]{0,120}){0,16})"
-# ant puts the name of its task in front.
-_TASK = re.compile(r"^ {0,10}\[(?:java|exec)\] ")
+# Build tools put the name of a task in front; an old one prints no line's end behind it.
+_TASK = re.compile(r'^ {0,10}\[(?:java|exec)\] |^(?::[\w-]{1,80}){1,8}(?=Exception in thread ")')
 _HEADED = re.compile(rf'^Exception in thread ".{{0,200}}" {_CLASS}(?P<said>: .*)?$')
 _HANDLER = re.compile(rf"^Exception: {_CLASS} thrown from the UncaughtExceptionHandler in thread ")
 _ENDED = re.compile(rf"^Terminating due to {_CLASS}(?P<said>: .*)?$")

@@ -23,7 +23,9 @@ _TEST = re.compile(
 _SECTION = re.compile(
     r"^(?P<which>Failures|Errors|Failed tests|Tests in error|Flakes|Flaked tests): {0,4}(?P<first>.*)$"
 )
-_TOTALS = re.compile(r"^Tests run: (\d{1,9}), Failures: (\d{1,9}), Errors: (\d{1,9}), Skipped: (\d{1,9})(?:, Flakes: \d{1,9})?$")
+_TOTALS = re.compile(
+    r"^Tests run: (\d{1,9}), Failures: (\d{1,9}), Errors: (\d{1,9}), Skipped: (\d{1,9})(?:, Flakes: \d{1,9})?$"
+)
 # `method(package.Class)`, as it was before JUnit 5; with parameters `method[1](package.Class)`.
 _OLD_NAME = re.compile(
     r"(?P<method>[^.(\[\s]{1,200}(?:\[.{0,100}?\])?)\((?P<of>(?:[\w$]{1,100}\.){0,16}[A-Z][\w$]{0,100})\)"
