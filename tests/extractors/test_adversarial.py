@@ -52,10 +52,13 @@ HOSTILE: dict[str, bytes] = {
     "thrown without end": b'Exception in thread "main" a.B: x\n' * 5_000 + b"a.B: x\n" * 5_000,
     "causes without end": b'Exception in thread "main" a.B: x\n'
     + b"\tat a.B.c(B.java:1)\nCaused by: a.B: x\n" * 20_000,
-    "blocks and places": b"* What went wrong:\n" * 5_000 + b"* What went wrong:\n" + b"> Could not find a:b:1.\n" * 20_000,
+    "blocks and places": b"* What went wrong:\n" * 5_000
+    + b"* What went wrong:\n"
+    + b"> Could not find a:b:1.\n" * 20_000,
     "goals without end": b"[INFO] BUILD FAILURE\n"
     + b"[ERROR] Failed to execute goal on project x: Could not resolve a:b:1\n" * 5_000
-    + b"[ERROR] Failed to execute goal on project x: could not be resolved: " + b"a:b:1, " * 9_000,
+    + b"[ERROR] Failed to execute goal on project x: could not be resolved: "
+    + b"a:b:1, " * 9_000,
     "names in names": b'Exception in thread "main" ' + b"a." * 30_000 + b"\n" + b"a." * 30_000 + b": x\n",
     "groups in groups": b"".join(b" " * 2 * n + b"+-+---------------- 1 ----------------\n" for n in range(2_000)),
     "huge numbers": TRACEBACK.replace(b"line 1", b"line 99999999999999999999"),
