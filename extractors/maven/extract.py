@@ -207,9 +207,9 @@ def _of_goal(goal: re.Match[str], below: list[str], at: tuple[Line, Line]) -> It
         yield from _artifacts(said, at)
         return
     rules = [
-        (rule["rule"], rule["said"] or next(iter(below[n + 1 :]), ""))
+        (found["rule"], found["said"] or next(iter(below[n + 1 :]), ""))
         for n, text in enumerate(below)
-        if (rule := _ENFORCED.match(text))
+        if (found := _ENFORCED.match(text))
     ]
     for rule, words in rules:
         yield Fault(rule, words.strip(" :") or rule, *at, kind="policy", cause=("config", "rule", ""))
