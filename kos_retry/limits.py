@@ -47,6 +47,8 @@ UNUSABLE_OUTPUTS_ESCALATE = 3
 # A cycle counts once it was run through twice; its longest period bounds the work (heuristic).
 MIN_CYCLE_ROUNDS = 2
 MAX_CYCLE_PERIOD = 16
+# Failures in a row that differ in numbers alone before a human should look: one more than two repetitions (heuristic).
+MIN_MONOTONY = 4
 
 # The retry schedule of `run`, in seconds.
 MAX_ATTEMPTS = 3

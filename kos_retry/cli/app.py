@@ -176,6 +176,9 @@ def next_command(
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit with 0 continue, 10 pivot, 20 escalate, 30 halt.")
     ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show every rule in order, with why it did or did not decide.")
+    ] = False,
     jsonl: JsonLines = False,
     form: Format = "json",
 ) -> None:
@@ -194,6 +197,10 @@ def next_command(
     overrides = {name: value for name, value in given.items() if value is not None}
     if jsonl:
         work.decide_rows(source, overrides)
+        return
+    if explain:
+        as_text = _chosen(form, ("json", "text")) == "text"
+        work.explain_next(source, overrides, session=session, state_dir=state_dir, text=as_text)
         return
     text = _chosen(form, ("json", "text")) == "text"
     raise typer.Exit(

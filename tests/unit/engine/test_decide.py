@@ -6,8 +6,9 @@ import pytest
 from builders import a_history, a_record, a_success, an_envelope
 
 from kos_retry.engine.backoff import Schedule
-from kos_retry.engine.decide import RULES, decide
+from kos_retry.engine.decide import consider, decide
 from kos_retry.engine.memory import Known
+from kos_retry.engine.rules import RULES
 from kos_retry.model import NextAttempt, Policy, Recommendation, StopReason
 
 FAILED, DONE = {"name": "edit", "ok": False}, {"name": "edit", "ok": True}
@@ -52,12 +53,12 @@ _CASES = {
     "cost_budget": (
         _varied(2, usage={"cost_usd": 0.5}),
         {"max_cost_usd": 1},
-        (_varied(2, usage={"cost_usd": 0.49}), {"max_cost_usd": 1}),
+        (_varied(2, usage={"cost_usd": 0.33}), {"max_cost_usd": 1}),
     ),
     "token_budget": (
         _varied(2, usage={"tokens": 500}),
         {"max_tokens": 1000},
-        (_varied(2, usage={"tokens": 499}), {"max_tokens": 1000}),
+        (_varied(2, usage={"tokens": 333}), {"max_tokens": 1000}),
     ),
     "failure_budget": (
         _varied(2, executed_actions=[DONE, FAILED])[:1] + _varied(2, executed_actions=[FAILED])[1:],
@@ -136,6 +137,12 @@ _CASES = {
         (a_history("A", "B", "A"), {"max_identical_signatures": 5}),
     ),
     "identical_signatures": (a_history("A", "B", "A"), {}, (a_history("A", "B", "C"), {})),
+    "no_novelty": (
+        a_history(*(f"error: {n} of the jobs hang" for n in (7, 4, 9, 6))),
+        {},
+        (a_history(*(f"error: {n} of the jobs hang" for n in (9, 8, 6, 5))), {}),
+    ),
+    "still_news": (_varied(2), {}, (a_history("A", "A"), {})),
 }
 
 
@@ -161,8 +168,48 @@ def test_order_of_the_rules(snapshot):
     assert snapshot == [f"{rule.__name__}: {rule.__doc__.splitlines()[0]}" for rule in RULES]
 
 
-def test_where_no_rule_decides_it_is_still_news():
-    assert "still_news" == _rule(_varied(2), {})
+@pytest.mark.parametrize(
+    "history",
+    [
+        a_history(*(f"error: {n} of the jobs hang" for n in (7, 4, 9))),
+        a_history("error: a hangs", *(f"error: {n} of the jobs hang" for n in (7, 4, 9))),
+        _numbered(*(an_envelope(f"error: {n} jobs hang", executed_actions=[f"edit {n}"]) for n in (7, 4, 9, 6))),
+        _numbered(*(an_envelope(f"error: {n} jobs hang", failing_constraints=[f"t{n}"]) for n in (7, 4, 9, 6))),
+    ],
+    ids=["too-few", "another-before", "another-approach", "other-constraints"],
+)
+def test_numbers_that_change_are_monotony_only_where_nothing_else_does(history):
+    assert "no_novelty" != _rule(history, {})
+
+
+@pytest.mark.parametrize(
+    ("usage", "policy", "stop"),
+    [
+        ({"cost_usd": 0.4}, {"max_cost_usd": 1.0}, StopReason.COST_BUDGET),
+        ({"cost_usd": 0.3}, {"max_cost_usd": 1.0}, None),
+        ({"tokens": 400}, {"max_tokens": 1000}, StopReason.TOKEN_BUDGET),
+        ({"tokens": 300}, {"max_tokens": 1000}, None),
+    ],
+)
+def test_attempt_that_would_not_fit_in_the_budget_is_not_begun(usage, policy, stop):
+    assert stop == _decided(_varied(2, usage=usage), **policy).stop_reason
+
+
+def test_every_rule_is_considered_and_the_first_that_matches_decides():
+    told = consider(a_history("A", "A"), Policy(max_attempts=5))
+    assert ([rule.__name__ for rule in RULES], ["zero_delta"]) == (
+        [entry.rule for entry in told],
+        [entry.rule for entry in told if entry.decides],
+    )
+
+
+def test_rule_that_does_not_match_says_why(snapshot):
+    history = _numbered(an_envelope("A", cause="deterministic"), an_envelope("B", cause="deterministic"))
+    assert snapshot == [f"{entry.rule}: {entry.evidence}" for entry in consider(history, Policy(max_attempts=5))]
+
+
+def test_of_an_empty_history_nothing_is_considered():
+    assert () == consider((), Policy())
 
 
 _STOPS = {
@@ -198,6 +245,7 @@ _STOPS = {
     "zero_delta": (_CASES["zero_delta"][:2], Recommendation.PIVOT, StopReason.ZERO_DELTA),
     "zero_delta_again": ((a_history("A", "A", "A"), {}), Recommendation.ESCALATE, StopReason.ZERO_DELTA),
     "oscillation": (_CASES["oscillation"][:2], Recommendation.ESCALATE, StopReason.OSCILLATION),
+    "no_novelty": (_CASES["no_novelty"][:2], Recommendation.ESCALATE, StopReason.NO_NOVELTY),
     "identical_signatures": (
         _CASES["identical_signatures"][:2],
         Recommendation.ESCALATE,
