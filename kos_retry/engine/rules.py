@@ -122,7 +122,7 @@ def deadline(case: Case) -> Verdict | str:
 
 
 def cost_budget(case: Case) -> Verdict | str:
-    """The money is spent, or what is left is less than an attempt costs: checked before it is spent.
+    """The money is spent, or, where the policy reserves, what is left is less than an attempt costs in the mean.
 
     An unknown amount is not zero: only known amounts are counted, and the mean is that of the attempts that name one.
     """
@@ -132,21 +132,21 @@ def cost_budget(case: Case) -> Verdict | str:
     spent, mean = case.budget.cost_usd_used or 0.0, mean_cost_usd(case.history)
     if left == 0:
         return Verdict(_HALT, StopReason.COST_BUDGET, f"{spent:.2f} of {limit:.2f} USD spent")
-    if mean is not None and mean > left:
+    if case.policy.reserve_budgets and mean is not None and mean > left:
         evidence = f"{left:.2f} of {limit:.2f} USD left, and an attempt costs {mean:.2f} USD in the mean"
         return Verdict(_HALT, StopReason.COST_BUDGET, evidence)
     return f"{left:.2f} USD left"
 
 
 def token_budget(case: Case) -> Verdict | str:
-    """The tokens are spent, or what is left is less than an attempt needs in the mean."""
+    """The tokens are spent, or, where the policy reserves, what is left is less than an attempt needs in the mean."""
     left, limit = case.budget.tokens_left, case.policy.max_tokens
     if left is None or limit is None:
         return "no number of tokens is set"
     mean = mean_tokens(case.history)
     if left == 0:
         return Verdict(_HALT, StopReason.TOKEN_BUDGET, f"{case.budget.tokens_used or 0} of {limit} tokens spent")
-    if mean is not None and mean > left:
+    if case.policy.reserve_budgets and mean is not None and mean > left:
         evidence = f"{left} of {limit} tokens left, and an attempt needs {mean:.0f} in the mean"
         return Verdict(_HALT, StopReason.TOKEN_BUDGET, evidence)
     return f"{left} tokens left"

@@ -53,12 +53,12 @@ _CASES = {
     "cost_budget": (
         _varied(2, usage={"cost_usd": 0.5}),
         {"max_cost_usd": 1},
-        (_varied(2, usage={"cost_usd": 0.33}), {"max_cost_usd": 1}),
+        (_varied(2, usage={"cost_usd": 0.49}), {"max_cost_usd": 1}),
     ),
     "token_budget": (
         _varied(2, usage={"tokens": 500}),
         {"max_tokens": 1000},
-        (_varied(2, usage={"tokens": 333}), {"max_tokens": 1000}),
+        (_varied(2, usage={"tokens": 499}), {"max_tokens": 1000}),
     ),
     "failure_budget": (
         _varied(2, executed_actions=[DONE, FAILED])[:1] + _varied(2, executed_actions=[FAILED])[1:],
@@ -192,7 +192,10 @@ def test_numbers_that_change_are_monotony_only_where_nothing_else_does(history):
     ],
 )
 def test_attempt_that_would_not_fit_in_the_budget_is_not_begun(usage, policy, stop):
-    assert stop == _decided(_varied(2, usage=usage), **policy).stop_reason
+    assert (stop, None) == (
+        _decided(_varied(2, usage=usage), reserve_budgets=True, **policy).stop_reason,
+        _decided(_varied(2, usage=usage), **policy).stop_reason,
+    )
 
 
 def test_every_rule_is_considered_and_the_first_that_matches_decides():
