@@ -17,7 +17,7 @@ from kos_retry.sdk.json_files import Evidence, document, embedded, object_of, ob
 from kos_retry.text.bounds import cut_bytes
 from kos_retry.text.escapes import plain_text
 
-MAX_RESULTS = 20_000
+MAX_RESULTS = 100_000
 MAX_MESSAGE_BYTES = 2048
 MAX_EVIDENCE_BYTES = 400
 # What the tool says of its own failure, where it gives that no name.
@@ -86,7 +86,7 @@ def extract(request: Request) -> Answer:
         if not isinstance(runs, list) or not {"version", "$schema"} & value.keys():
             continue
         found = [problem for run in runs for problem in _problems(request, object_of(run), evidence)]
-        problems += found[:MAX_RESULTS]
+        problems += found
         errors = sum(problem.level == "error" for problem in found)
         answer.count_diagnostics(errors=errors, warnings=len(found) - errors)
     for problem in _weighty(problems, request.exit_code)[: request.max_findings]:
@@ -102,7 +102,7 @@ def _weighty(problems: list[Problem], exit_code: int | None) -> list[Problem]:
 
 def _problems(request: Request, run: dict[str, Any], evidence: Evidence) -> Iterator[Problem]:
     tool, bases = Tool(run), object_of(run.get("originalUriBaseIds"))
-    for result in objects_of(run.get("results")):
+    for result in objects_of(run.get("results"))[:MAX_RESULTS]:
         rule = tool.rule(result)
         level = text_of(result.get("level")) or _default_level(rule)
         if level in ("error", "warning") and _counts(result):

@@ -17,6 +17,8 @@ MAX_REPORT_BYTES = 32 * 1024 * 1024
 MAX_OBJECT_BYTES = 4 * 1024 * 1024
 # What is looked through of one stream.
 MAX_STREAM_CHARS = 8 * 1024 * 1024
+# How much of a document that is cut off is taken apart: it is read once more for every level of it.
+MAX_TORN_CHARS = 8 * 1024 * 1024
 # How deep a document that is cut off is taken apart: below, what is torn is dropped.
 MAX_TORN_DEPTH = 8
 # How often a stream may begin with what turns out to be no JSON.
@@ -49,7 +51,10 @@ def document(report: Report) -> tuple[Any, Evidence]:
     with open(report.path, "rb") as stream:
         raw = stream.read(MAX_REPORT_BYTES)
     text = _decoded(raw)
-    value, _ = _value(text, _skip(text, 0), 0)
+    start = _skip(text, 0)
+    value, end = _value(text, start, MAX_TORN_DEPTH)
+    if end < 0:
+        value, _ = _value(text[:MAX_TORN_CHARS], start, 0)
     return value, {"source": f"report:{report.name}", "start": 0, "end": len(raw)}
 
 
