@@ -6,7 +6,9 @@ suites are often wrong. The reader is a bare expat parser with bounds: a report 
 
 from __future__ import annotations
 
-from reader import RANKS, Case, Fault, Reader
+from collections import Counter
+
+from reader import Case, Fault, Reader
 from sayings import location_of, texts_of, told_by
 from test_ids import test_id
 
@@ -16,14 +18,18 @@ from kos_retry.sdk import Answer, Request, main
 def extract(request: Request) -> Answer:
     """Answer with the failed cases of all reports, and with how many cases there were of each result."""
     answer = Answer()
-    totals = dict.fromkeys(RANKS, 0)
     for report in request.reports:
-        for case in Reader().read(report.path).values():
-            totals[case.status] += 1
-            if case.fault is not None and len(answer.findings) < request.max_findings:
+        reader = Reader()
+        numbers: Counter[str] = Counter()
+        for case in reader.read(report.path).values():
+            # A run that passed does not hold against a test that it failed the first time.
+            passed = case.again and request.exit_code == 0
+            numbers["passed" if passed else case.status] += 1
+            numbers["flaky"] += passed or (case.flaky and case.status == "passed")
+            if case.fault is not None and not passed and len(answer.findings) < request.max_findings:
                 _add(answer, request, case, case.fault, f"report:{report.name}")
-    if any(totals.values()):
-        answer.totals = totals
+        if reader.found:
+            answer.count_tests(numbers)
     return answer
 
 

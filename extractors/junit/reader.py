@@ -6,15 +6,22 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
 
+from source import Source
+
 MAX_DEPTH = 64
-MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_TEXT_CHARS = 64 * 1024
 MAX_CASES = 200_000
-CHUNK_BYTES = 64 * 1024
+# One tag with its attributes: the parser starts over on it with every piece that it gets.
+MAX_TAG_BYTES = 4 * 1024 * 1024
 
 ROOTS = frozenset({"testsuites", "testsuite"})
-# What makes a case fail. A flaky one (flakyFailure, flakyError) passed in the end.
+# What makes a case fail.
 FAULTS = {"failure": "failed", "error": "errored", "rerunFailure": "failed", "rerunError": "errored"}
+# What a case failed with before it passed.
+FLAKY = frozenset({"flakyFailure", "flakyError"})
+SKIPS = frozenset({"skipped", "disabled"})
+# Where a tool says with an attribute of the case that it was not run.
+NOT_RUN = frozenset({"notrun", "disabled", "skipped", "ignored", "suppressed"})
 RANKS = {"passed": 0, "skipped": 1, "failed": 2, "errored": 3}
 
 
@@ -39,7 +46,12 @@ class Fault:
 
 @dataclass(slots=True)
 class Case:
-    """One test case, or a suite that failed as a whole."""
+    """One test case, or a suite that failed as a whole.
+
+    ``flaky`` where it passed after it had failed, ``again`` where another one of its name passed after it had failed: it was
+    run again, or it is another test. ``told_by_output`` where all that a tool says of a failure is the output; ``joint`` is
+    what stands between class and name where the tool is one that says so.
+    """
 
     classname: str
     name: str
@@ -50,16 +62,26 @@ class Case:
     status: str = "passed"
     fault: Fault | None = None
     output: str = ""
+    flaky: bool = False
+    again: bool = False
+    told_by_output: bool = False
+    joint: str = ""
 
 
-_WITHOUT_FAULT = {status: Case("", "", "", "", None, "", status) for status in ("passed", "skipped")}
+# Most cases passed; of those only the name is needed.
+_WITHOUT_FAULT = {
+    (status, flaky): Case("", "", "", "", None, "", status, flaky=flaky)
+    for status in ("passed", "skipped")
+    for flaky in (False, True)
+}
 
 
 class Reader:
-    """Collects the cases of one report; of equal ones the worst stays."""
+    """Collects the cases of one report; of equal ones the worst stays. ``found`` is whether it is one at all."""
 
     def __init__(self) -> None:
         self.cases: dict[tuple[str, str], Case] = {}
+        self.found = False
         self._parser = expat.ParserCreate()
         self._parser.buffer_text = True
         self._parser.StartDoctypeDeclHandler = self._doctype
@@ -71,21 +93,31 @@ class Reader:
         self._case: Case | None = None
         self._fault: Fault | None = None
         self._room = 0
+        self._skipped = 0
+        self._opened = 0
+        self._fed = 0
 
     def read(self, path: str) -> dict[tuple[str, str], Case]:
         """Return the cases of the report at ``path``, those before the damage where it is cut off or broken."""
         try:
             with open(path, "rb") as report:
-                for _ in range(0, MAX_FILE_BYTES, CHUNK_BYTES):
-                    chunk = report.read(CHUNK_BYTES)
-                    self._parser.Parse(chunk, not chunk)
-                    if not chunk:
-                        break
+                source = Source(report)
+                for chunk in source.chunks():
+                    self._skipped = source.skipped
+                    self._feed(chunk)
+                self._parser.Parse(b"", True)
         # expat answers an unknown or a multi-byte encoding with LookupError and ValueError.
         except (expat.ExpatError, _EnoughError, LookupError, ValueError):
             pass
-        self._close_case()
+        if self._case is not None and self._case.fault is not None:
+            self._close_case()
         return self.cases
+
+    def _feed(self, chunk: bytes) -> None:
+        self._parser.Parse(chunk, False)
+        self._fed += len(chunk)
+        if self._fed - self._parser.CurrentByteIndex > MAX_TAG_BYTES:
+            raise _EnoughError
 
     def _doctype(self, *_: Any) -> None:
         raise RefusedReportError("the report has a document type definition, which no test tool writes")
@@ -96,21 +128,25 @@ class Reader:
             raise _EnoughError
         self._path.append(tag)
         if tag in ROOTS:
+            self.found = True
             self._suites.append(attributes)
         elif tag == "testcase":
             self._open_case(attributes)
         elif tag in FAULTS:
             self._open_fault(tag, attributes)
-        elif tag in ("skipped", "disabled") and self._case:
+        elif tag in SKIPS and self._case:
             self._case.status = max(self._case.status, "skipped", key=RANKS.__getitem__)
+        elif tag in FLAKY and self._case:
+            self._case.flaky = True
         elif tag in ("system-out", "system-err", "stackTrace"):
             self._room = MAX_TEXT_CHARS
 
     def _open_case(self, attributes: dict[str, str]) -> None:
         self._close_case()
-        if len(self.cases) >= MAX_CASES:
+        self._opened += 1
+        if self._opened > MAX_CASES:
             raise _EnoughError
-        line = attributes.get("line", "")
+        line, status = attributes.get("line", ""), attributes.get("status", "").lower()
         self._case = Case(
             classname=attributes.get("classname") or attributes.get("class") or "",
             name=attributes.get("name", ""),
@@ -118,10 +154,13 @@ class Reader:
             file=attributes.get("file") or attributes.get("filepath") or self._of_suites("file"),
             line=int(line) if line.isascii() and line.isdigit() and len(line) < 10 else None,
             tool="pytest" if self._is_pytest() else "",
+            status="skipped" if status in NOT_RUN else "passed",
+            told_by_output=status == "fail",
+            joint="::" if "class" in attributes else "",
         )
 
     def _open_fault(self, tag: str, attributes: dict[str, str]) -> None:
-        start = self._parser.CurrentByteIndex
+        start = self._skipped + self._parser.CurrentByteIndex
         if self._case is None:
             self._case = Case("", self._of_suites("name"), "", self._of_suites("file"), None, "")
         self._fault = Fault(FAULTS[tag], attributes, start, start)
@@ -147,7 +186,7 @@ class Reader:
         if tag == "testcase":
             self._close_case()
         elif tag in FAULTS and self._fault is not None:
-            self._fault.end = self._parser.CurrentByteIndex
+            self._fault.end = self._skipped + self._parser.CurrentByteIndex
             self._fault = None
             if "testcase" not in self._path:
                 self._close_case()
@@ -156,11 +195,14 @@ class Reader:
 
     def _close_case(self) -> None:
         case, self._case, self._fault = self._case, None, None
-        if case is not None:
-            known = self.cases.get((case.classname, case.name))
-            if known is None or RANKS[case.status] > RANKS[known.status]:
-                # Most cases passed; of those only the name is needed.
-                self.cases[case.classname, case.name] = case if case.fault else _WITHOUT_FAULT[case.status]
+        if case is None:
+            return
+        name = (case.classname, case.name)
+        known = self.cases.get(name)
+        if known is None or RANKS[case.status] > RANKS[known.status]:
+            self.cases[name] = case if case.fault else _WITHOUT_FAULT[case.status, case.flaky]
+        elif known.fault is not None and case.status == "passed":
+            known.again = True
 
     def _of_suites(self, key: str) -> str:
         return next((suite[key] for suite in reversed(self._suites) if suite.get(key)), "")

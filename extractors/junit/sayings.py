@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from reader import Case, Fault
+from source import ESCAPE
 
 from kos_retry.sdk import Request
 from kos_retry.text.bounds import cut_bytes
@@ -33,8 +34,13 @@ _PYTHON_END = re.compile(r"^([^\s:][^:\n]{0,400}):(\d{1,9}): ?([^\W\d][\w.]{0,16
 _PHASE = re.compile(r'^failed on (?:setup|teardown|call) with "(.*?)"?$', re.DOTALL)
 _LEAF = re.compile(r"^[ |]{1,64}\| ([^\W\d][\w.]{0,160}: .{0,400})", re.MULTILINE)
 _MARGIN = re.compile(r"^E {3,12}(.*)", re.MULTILINE)
+# A line that says where, and nothing else.
+_PLACE = re.compile(
+    r"^(?:\S{1,400}:\d{1,9}|unknown file|\(in test file .{1,400}, line \d{1,9}\)"
+    r"|thread '.{0,400}' (?:\(\d{1,12}\) )?panicked at \S{1,400}:\d{1,9}:\d{1,9}:?)$"
+)
 # Lines of a failure's text that say nothing: a bare place, Go's own marks.
-_NOISE = re.compile(r"^(?:\S{1,400}:\d{1,9}$|=== |--- FAIL)")
+_NOISE = re.compile(r"^(?:\S{1,400}:\d{1,9}$|=== |--- FAIL|note: run with )")
 # Where in a stack: `File "x", line 7`, `in test file x, line 7`, `(x:7:1)`, `at x:7`, `x:7:`.
 _FRAME = re.compile(
     r"""(?:[Ff]ile "?(?P<a>[^\s",]{1,400})"?, line (?P<b>\d{1,9}))"""
@@ -43,7 +49,8 @@ _FRAME = re.compile(
 )
 _FOREIGN = re.compile(
     r"node_modules/|node:|site-packages/|dist-packages/|/lib/python\d|vendor/|<frozen "
-    r"|\bat (?:java|javax|jdk|sun|kotlin|scala|junit|org\.(?:junit|opentest4j|assertj|hamcrest|mockito))\b"
+    r"|\bat (?:[\w.@-]{1,80}/{1,2})?"
+    r"(?:java|javax|jdk|sun|kotlin|scala|junit|org\.(?:junit|opentest4j|assertj|hamcrest|mockito|gradle|apache\.maven))\b"
 )
 
 
@@ -59,8 +66,11 @@ def told_by(case: Case, fault: Fault, said: str, text: str) -> tuple[str | None,
         leaves.sort(key=lambda leaf: leaf.startswith("AssertionError"))
         error_type, _, first = leaves[0].partition(": ")
         return error_type, _bounded([first, *leaves[1:], said])
-    error_type = _error_type(case, fault.attributes.get("type", ""), said, text)
-    return error_type, _message(case, said, text).removeprefix(f"{error_type}: ")
+    given = fault.attributes.get("type", "").strip()
+    error_type = _error_type(case, given, said, text)
+    message = _message(case, said, text).removeprefix(f"{error_type}: ")
+    # A type that is no name is all that some say.
+    return error_type, message or (given if " " in given else "")
 
 
 def _ends(text: str) -> str:
@@ -69,12 +79,12 @@ def _ends(text: str) -> str:
 
 def _plain(text: str) -> str:
     """Return ``text`` without terminal escapes, also those that were made printable for XML's sake."""
-    return plain_text(text.replace("#x1B[", "\x1b["))
+    return plain_text(text.replace("#x1B[", "\x1b[").replace(f"{ESCAPE}[", "\x1b["))
 
 
 def _error_type(case: Case, given: str, said: str, text: str) -> str | None:
-    if given.strip().lower() not in SAYS_NOTHING:
-        return given.strip()
+    if given.lower() not in SAYS_NOTHING and " " not in given:
+        return given
     if case.tool == "pytest" and (ends := [m[2] for m in _PYTHON_END.findall(text) if m[2]]):
         qualified = _TYPE.match(said)
         return qualified[1] if qualified and qualified[1].endswith(ends[-1]) else str(ends[-1])
@@ -86,13 +96,14 @@ def _message(case: Case, said: str, text: str) -> str:
     """Return what the report says, bounded: the attribute, else the lines of the text before any stack."""
     if phase := _PHASE.match(said):
         said = phase[1] if phase[1].count("\n") == 0 else ""
-    if said.lower() in SAYS_NOTHING:
+    if said.lower() in SAYS_NOTHING or _PLACE.match(said):
         marked = "\n".join(_MARGIN.findall(text)).strip()
         typed = _TYPE.search(marked)
         said = marked[typed.start() if typed else 0 :].strip() or "\n".join(_before_stack(case, text))
-    if not said:
+    if not said and case.told_by_output:
         said = next((x for x in reversed(_plain(case.output).splitlines()) if x.strip()), "")
-    return _bounded(said.splitlines())
+    lines = said.splitlines()
+    return _bounded(lines[1:] if len(lines) > 1 and _PLACE.match(lines[0]) else lines)
 
 
 def _bounded(lines: list[str]) -> str:
@@ -105,7 +116,7 @@ def _before_stack(case: Case, text: str) -> list[str]:
         # Some repeat the message with the type in front, before the stack.
         if kept and (line.startswith("at ") or line.endswith(": " + kept[0]) or len(kept) >= MESSAGE_LINES):
             break
-        named = case.classname and line.startswith(case.classname) and line.endswith(case.name)
+        named = case.classname and line.startswith(case.classname) and case.name in line
         if line and not named and not _NOISE.match(line):
             kept.append(line)
     return kept

@@ -27,6 +27,11 @@ def test_id(request: Request, case: Case, text: str) -> str:
         return name or classname
     if not name:
         return classname
+    if case.joint:
+        return f"{classname}{case.joint}{name}"
+    if "::" in name and case.suite == classname:
+        # A path of modules in a program that has the suite to itself.
+        return f"{classname} {name}"
     for joint in ("::", "#", "->", " > ", " › "):
         if f"{classname}{joint}{name}" in text:
             return f"{classname}{joint}{name}"

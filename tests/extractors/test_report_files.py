@@ -423,3 +423,127 @@ def test_jest_names_are_told_apart_by_their_files_and_files_by_why_they_do_not_l
 @pytest.mark.parametrize("report", [{}, [], {"testResults": []}, {"stats": {}}, {"examples": {}, "version": "3"}, 3])
 def test_what_no_test_runner_writes_is_not_read(read: Any, report: Any) -> None:
     assert read("test_json", report) == {"protocol": 1, "findings": []}
+
+
+def suite(*cases: str, name: str = "s") -> bytes:
+    return f"<testsuite name='{name}'>{''.join(cases)}</testsuite>".encode()
+
+
+def case(inner: str = "", **attributes: str) -> str:
+    given = "".join(f" {key}='{value}'" for key, value in {"classname": "C", "name": "t", **attributes}.items())
+    return f"<testcase{given}>{inner}</testcase>"
+
+
+FAILED = case("<failure message='m' type='E'/>")
+
+
+@pytest.mark.parametrize(
+    ("report", "exit_code", "results"),
+    [
+        pytest.param(suite(case()), 0, {"passed"}, id="passed"),
+        pytest.param(suite(FAILED), 1, {"failed"}, id="failure"),
+        pytest.param(suite(case("<error/>")), 1, {"errored"}, id="error"),
+        pytest.param(suite(case("<skipped/>")), 1, {"skipped"}, id="skipped"),
+        pytest.param(suite(case("<failure/><error/>")), 1, {"errored"}, id="the worst counts"),
+        pytest.param(suite(case(status="notrun")), 1, {"skipped"}, id="not run"),
+        pytest.param(suite(case(status="DISABLED")), 1, {"skipped"}, id="disabled"),
+        pytest.param(suite(case(status="run")), 1, {"passed"}, id="run"),
+        pytest.param(suite(case("<flakyFailure/>")), 0, {"passed", "flaky"}, id="failed at first"),
+        pytest.param(suite(case("<flakyError/>")), 0, {"passed", "flaky"}, id="error at first"),
+        pytest.param(suite(case("<rerunFailure/>")), 1, {"failed"}, id="failed again"),
+        pytest.param(suite(FAILED, case()), 0, {"passed", "flaky"}, id="run again in a run that passed"),
+        pytest.param(suite(FAILED, case()), 1, {"failed"}, id="of one name in a run that failed"),
+        pytest.param(suite(case(), FAILED), 0, {"failed"}, id="failed at last"),
+        pytest.param(suite("<error message='m'/>"), 1, {"errored"}, id="the suite itself"),
+        pytest.param(b"<testsuites/>", 1, set(), id="no tests"),
+        pytest.param(suite(FAILED)[:-20], 1, {"failed"}, id="cut off in a failure that is told"),
+        pytest.param(
+            suite(case(), case(name="u"))[:-20], 1, {"passed"}, id="cut off in a case of which nothing is known"
+        ),
+    ],
+)
+def test_junit_results(read: Any, report: bytes, exit_code: int, results: set[str]) -> None:
+    answer = read("junit", report, exit_code=exit_code)
+
+    assert {name for name, number in answer["totals"].items() if number} == results
+    assert bool(answer["findings"]) == bool(results & {"failed", "errored"})
+
+
+@pytest.mark.parametrize(
+    ("report", "message"),
+    [
+        pytest.param(suite(case("<failure message='m'>text</failure>")), "m", id="the attribute"),
+        pytest.param(suite(case("<failure>text</failure>")), "text", id="the text"),
+        pytest.param(suite(case("<failure><![CDATA[a < b]]></failure>")), "a < b", id="CDATA"),
+        pytest.param(
+            suite(case("<failure/><system-out>out</system-out>")), "failed without a message", id="not the output"
+        ),
+        pytest.param(
+            suite(case("<failure message=''/><system-out>a&#10;out</system-out>", status="fail")),
+            "out",
+            id="the output where the tool puts it there",
+        ),
+        pytest.param(suite(case("<failure message='x.c:7&#10;wrong'/>")), "wrong", id="not the place"),
+        pytest.param(suite(case("<failure type='test timeout'/>")), "test timeout", id="a type that is no name"),
+        pytest.param(suite(case("<failure message='&#27;[31mred&#27;[0m'/>")), "red", id="escapes as references"),
+        pytest.param(suite(case("<failure message='m\x1b[0m\x00'/>")), "m?", id="control characters"),
+        pytest.param(
+            suite(case("<failure message='a&#xD83D;&#xDE00;b'/>")), "a" + "?" * 16 + "b", id="halves of a character"
+        ),
+        pytest.param(suite(case("<failure message='a &lt; b'/>")), "a < b", id="other references stay"),
+        pytest.param(
+            suite(case("<failure message='m'/>")).replace(b"'m'", b"'m\xff'"), "m?", id="a byte that is no text"
+        ),
+        pytest.param(b"\xef\xbb\xbf" + suite(FAILED), "m", id="byte order mark"),
+        pytest.param(suite(FAILED).decode().encode("utf-16"), "m", id="UTF-16"),
+        pytest.param(b"\n\n<?xml version='1.0'?>" + suite(FAILED), "m", id="empty lines in front"),
+        pytest.param(b"WARN: a < b\n<?xml version='1.0'?>" + suite(FAILED), "m", id="output in front"),
+        pytest.param(b"<?xml version='1.1' encoding='UTF-8'?>" + suite(FAILED), "m", id="XML 1.1"),
+        pytest.param(
+            b"<?xml version='1.0' encoding='ISO-8859-1'?>"
+            + suite(case("<failure message='K?ln'/>")).replace(b"?", b"\xf6"),
+            "Köln",
+            id="ISO-8859-1",
+        ),
+        pytest.param(suite("<p:testcase name='t'><p:failure message='m'/></p:testcase>"), "m", id="prefixes"),
+    ],
+)
+def test_junit_messages(read: Any, report: bytes, message: str) -> None:
+    answer = read("junit", report)
+
+    assert [finding["message"] for finding in answer["findings"]] == [message]
+
+
+@pytest.mark.parametrize(
+    ("report", "expected"),
+    [
+        (suite(FAILED), "C.t"),
+        (suite(case("<failure/>", **{"class": "C"})), "C::t"),
+        (suite(case("<failure/>", classname="shop", name="a::b"), name="shop"), "shop a::b"),
+        (suite(case("<failure/>", classname="", name="t")), "s.t"),
+        (suite(case("<failure/>", name="adds prices")), "C > adds prices"),
+    ],
+)
+def test_junit_names(read: Any, report: bytes, expected: str) -> None:
+    [finding] = read("junit", report)["findings"]
+
+    assert finding["test_id"] == expected
+
+
+def test_junit_evidence_is_the_failure_whatever_stands_in_front(read: Any) -> None:
+    report = b"a warning\n<?xml version='1.0'?>" + suite(case("<failure message='\x1bm&#27;'>text</failure>"))
+
+    [finding] = read("junit", report)["findings"]
+
+    [span] = finding["evidence"]
+    assert report[span["start"] : span["end"]].startswith(b"<failure")
+    assert report[span["end"] :].startswith(b"</failure>")
+
+
+@pytest.mark.parametrize("size", range(65_500, 65_560, 7))
+def test_junit_is_mended_where_it_is_read_in_pieces(read: Any, size: int) -> None:
+    report = suite(
+        case("<failure message='m'>" + "x" * size + "&#27;&amp;ü&#xD800;</failure>"), case("<error/>", name="u")
+    )
+
+    assert [finding["test_id"] for finding in read("junit", report)["findings"]] == ["C.t", "C.u"]
