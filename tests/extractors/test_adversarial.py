@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pytest
 
 if TYPE_CHECKING:
@@ -103,6 +104,18 @@ HOSTILE: dict[str, bytes] = {
     + b"'/></testcase></testsuite>",
     "places on one line": JUNIT.replace(b"text", b"a.b:1: node:x " * 4_000),
     "many cases": b"<testsuite>" + b"".join(b"<testcase name='t%d'><failure/></testcase>" % n for n in range(20_000)),
+    "control characters": JUNIT.replace(b"text", b"\x00\x1b[31mred\x1b[0m\x08&#x1b;&#0;&#xD800;&#99999999;"),
+    "deep JSON": b'{"results":' * 200_000,
+    "deep JSON in a line": b'{"$report_type": "TestReport", "nodeid": ' + b"[" * 200_000 + b"\n",
+    "many lines of JSON": b'{"file": "a.x", "line": 1, "code": "R", "message": "m", "severity": "error"}\n' * 20_000,
+    "unfinished without end": b"".join(
+        b'{"$report_type": "TestReport", "nodeid": "t.py::t%d", "when": "setup", "outcome": "passed"}\n' % n
+        for n in range(20_000)
+    ),
+    "half characters in JSON": b'{"version": "2.1.0", "runs": [{"results": [{"ruleId": "\\ud800", "level": "error",'
+    b' "message": {"text": "\\udfff"}}]}]}\n{"file": "\\ud800", "line": 1, "code": "R", "message": "\\udc00"}\n',
+    "huge numbers in JSON": b'[{"file": "a.x", "code": "R", "message": "m", "line": ' + b"9" * 5_000 + b"}]",
+    "a long text in JSON": b'[{"file": "a.x", "line": 1, "code": "R", "message": "' + b"word " * 200_000 + b'"}]',
     "line numbers": b"<testsuite name='pytest'>"
     b"<testcase name='t' file='a.py' line='-1'><failure>a.py:0: X</failure></testcase>"
     b"<testcase name='u' file='a.py' line='\xc2\xb2'><failure/></testcase></testsuite>",
@@ -159,6 +172,7 @@ def _check(host: Host, extractor: Path, request: dict[str, Any]) -> None:
     sizes |= {f"report:{report['relative']}": os.path.getsize(report["path"]) for report in request["reports"]}
 
     assert "answer" in reply, reply
+    assert orjson.loads(json.dumps(reply)) == reply
     findings = reply["answer"]["findings"]
     assert len(findings) <= request["limits"]["findings"]
     assert len(json.dumps(reply)) < 1024 * 1024
