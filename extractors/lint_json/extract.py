@@ -86,11 +86,12 @@ def extract(request: Request) -> Answer:
 def _all(request: Request, answer: Answer) -> Iterator[Problem]:
     for report in request.reports:
         value, evidence = document(report)
-        values = [(value, evidence)]
+        values: list[tuple[Any, Evidence]] = [(value, evidence)]
         if not isinstance(value, list):
             # Where there is one object a line, the first of them is a document of its own.
             lines = [*entries(report)]
-            values = lines if value is None or (lines and lines[0].evidence["start"] == 0) else values
+            if value is None or (lines and lines[0].evidence["start"] == 0):
+                values = [(line.value, line.evidence) for line in lines]
         problems = [p for each, at in values for p in _problems(request, each, "", at, exact=True)]
         if problems or value == []:
             errors = sum(problem.error for problem in problems)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import unquote
 
 from kos_retry.sdk import Answer, Request, main
@@ -166,7 +166,7 @@ def _path(artifact: dict[str, Any], bases: dict[str, Any]) -> str:
     return plain_text(unquote(uri)).replace("\n", " ")
 
 
-def _index(value: Any) -> bool:
+def _index(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
