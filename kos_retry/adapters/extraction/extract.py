@@ -86,8 +86,8 @@ class Extraction:
     def run(self, material: Material) -> Extracted:
         """Ask every extractor that fits, in the sorted order of their ids, and merge the answers.
 
-        One that fails is recorded and the others are asked; what took longer than the total allowance is
-        recorded as not asked.
+        Those that are a fallback are asked behind the others, and only where these found nothing sure. One that
+        fails is recorded and the others are asked; what took longer than the total allowance is recorded as not asked.
         """
         if material.exit_code == 0 and not material.reports:
             return Extracted()
@@ -103,7 +103,9 @@ class Extraction:
             streams = self._spooled(material.streams)
         except OSError as error:
             return Extracted(failures={m.id: f"cannot spool the output: {error.strerror}" for m, _ in fitting})
-        for manifest, reports in fitting:
+        for manifest, reports in sorted(fitting, key=lambda entry: entry[0].fallback):
+            if manifest.fallback and _sure(answers):
+                continue
             try:
                 answers[manifest.id] = self._ask(manifest, material, streams, reports, until)
             except ExtractorError as error:
@@ -200,6 +202,11 @@ def _fits(
     if any(text in stream for text in match.contains for stream in material.streams.values()):
         return reports
     return None
+
+
+def _sure(answers: dict[str, ExtractorAnswer]) -> bool:
+    """Return whether any extractor found more than a guess."""
+    return any(f.confidence is not Confidence.GUESS for answer in answers.values() for f in answer.findings)
 
 
 def _wants(globs: Sequence[str], report: str, all_of_them: Iterable[Manifest]) -> bool:

@@ -47,7 +47,8 @@ class Manifest(Wire):
 
     ``command`` is an argument vector, never a shell's; ``{interpreter}`` and ``{dir}`` are filled in. ``hosted``
     names a script with a function ``extract(request)`` that the shared host may load instead of starting
-    the command. ``priority`` settles which of two findings is trusted: the lower number.
+    the command. ``priority`` settles which of two findings is trusted: the lower number. A ``fallback`` is asked only
+    where no other extractor found more than a guess.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -58,6 +59,7 @@ class Manifest(Wire):
     priority: Annotated[int, Field(strict=True, ge=0, le=1000)]
     command: Annotated[tuple[str, ...], Field(min_length=1)]
     hosted: str | None = None
+    fallback: Annotated[bool, Field(strict=True)] = False
     timeout: Annotated[float, BeforeValidator(_seconds), Field(gt=0, le=300)] = EXTRACTOR_TIMEOUT_SECONDS
     description: str = ""
     match: Match = Match()
