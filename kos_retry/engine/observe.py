@@ -150,7 +150,8 @@ def _message(
         return f"timed out{limit}"
     if evidence.broken:
         return "\n".join(f"{name}: {said}" for name, said in evidence.broken)
-    told = list(dict.fromkeys(text for f in findings if (text := describe(f))))[:MAX_EVIDENCE_LINES]
+    telling = [f for f in findings if not f.names_only]
+    told = list(dict.fromkeys(text for f in telling if (text := describe(f))))[:MAX_EVIDENCE_LINES]
     if told:
         return "\n".join(told)
     return "\n".join(plain_line(line.text).strip() for line in lines)

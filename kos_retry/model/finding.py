@@ -57,7 +57,10 @@ class EvidenceSpan(Wire):
 
 
 class Finding(Wire):
-    """One thing that failed, as an extractor read it."""
+    """One thing that failed, as an extractor read it.
+
+    One that is ``names_only`` names what failed and is not the whole story: the message stays made of the output's lines.
+    """
 
     kind: FindingKind
     status: Annotated[str, bounded(32)] = "failed"
@@ -69,6 +72,7 @@ class Finding(Wire):
     evidence: tuple[EvidenceSpan, ...] = ()
     confidence: Confidence = Confidence.GUESS
     cause: Cause | None = None
+    names_only: bool = False
 
 
 class ExtractorAnswer(Wire):

@@ -161,7 +161,10 @@ class Extraction:
 
     def _merged(self, answers: dict[str, ExtractorAnswer], failures: dict[str, str], material: Material) -> Extracted:
         priority = {m.id: m.priority for m in self._manifests}
-        ranked = [(name, finding) for name in sorted(answers) for finding in answers[name].findings]
+        fallback = {m.id: {"names_only": True} if m.fallback else {} for m in self._manifests}
+        ranked = [
+            (name, f.model_copy(update=fallback[name])) for name in sorted(answers) for f in answers[name].findings
+        ]
         ranked = _without_repeats(ranked, {m.id for m in self._manifests if m.match.options})
         ranked.sort(key=lambda entry: (TRUST[entry[1].confidence], priority[entry[0]]))
         kept: dict[tuple[Any, ...], Finding] = {}
@@ -281,7 +284,7 @@ def _artifact(name: str, answer: ExtractorAnswer, sources: dict[str, bytes], red
     payload: dict[str, Any] = {"findings": findings, "totals": answer.totals, "omitted": 0}
     size = 0
     for finding in answer.findings:
-        entry = finding.model_dump(mode="json", exclude_none=True)
+        entry = finding.model_dump(mode="json", exclude_none=True, exclude={"names_only"})
         entry["excerpt"] = redactor.text(_excerpt(finding.evidence, sources))
         size += len(orjson.dumps(entry))
         if size > limits.MAX_ARTIFACT_BYTES:

@@ -48,7 +48,7 @@ class Manifest(Wire):
     ``command`` is an argument vector, never a shell's; ``{interpreter}`` and ``{dir}`` are filled in. ``hosted``
     names a script with a function ``extract(request)`` that the shared host may load instead of starting
     the command. ``priority`` settles which of two findings is trusted: the lower number. A ``fallback`` is asked only
-    where no other extractor found more than a guess.
+    where no other extractor found more than a guess; its findings name what failed, and the message stays the output's own.
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -9,6 +9,7 @@ import pytest
 
 from kos_retry.adapters.extraction.extract import Extraction, Material
 from kos_retry.adapters.extraction.manifest import Manifest, read_manifest
+from kos_retry.engine.observe import Evidence, observe
 from kos_retry.engine.redact import Redactor
 
 MATERIAL = Material(1, 1, None, False, ("tool",), "/srv/app", {"output": "it failed\n"})
@@ -51,3 +52,15 @@ def test_only_the_first_fallback_that_is_sure_counts(tmp_path: Path) -> None:
     manifests = [_extractor(tmp_path, name, "likely", fallback=True) for name in ("b-fallback", "a-fallback")]
 
     assert ["a-fallback"] == _found(*manifests)
+
+
+@pytest.mark.parametrize("fallback", [True, False])
+def test_findings_of_a_fallback_only_name_what_failed(tmp_path: Path, fallback: bool) -> None:
+    manifest = _extractor(tmp_path, "known", "likely", fallback=fallback)
+    with Extraction(Redactor(), [manifest]) as extraction:
+        findings = extraction.run(MATERIAL).findings
+
+    envelope = observe(Evidence(attempt=1, exit_code=1, outputs=("error: it is late\n",), findings=findings))
+
+    assert ("known",) == envelope.failing_constraints
+    assert ("error: it is late" if fallback else "known") == envelope.error_message
