@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from kos_retry.sdk import Answer, Line, Request, main, span
 from kos_retry.text.bounds import cut_bytes
 
 MAX_NAME_BYTES = 200
+# What is kept of a long output: its end, where the results stand.
+MAX_LINES = 100_000
 
 # Tools and options that print nothing but the names of such files.
 _LISTERS = frozenset({"gofmt", "goimports", "gofumpt", "prettier", "terraform", "tofu", "shfmt", "stylua"})
@@ -51,7 +54,7 @@ class Fault:
 
 def extract(request: Request) -> Answer:
     """Answer with each file once, in the words of its tool where it has any."""
-    lines = list(_spoken(request))
+    lines = list(deque(_spoken(request), maxlen=MAX_LINES))
     faults = [*_stated(lines), *_warned(lines), *_named_by_diff(lines), *_below_heading(lines)]
     if not faults and _lists(request):
         faults = [Fault(line.text.strip(), line) for line in lines if _FILE.match(line.text.strip())]

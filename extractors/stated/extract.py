@@ -53,6 +53,10 @@ _PASSED_ON = re.compile(
     r"|^(?:build|run|job|task|process|script|step) failed\b.{0,16}$|\bsee (?:previous|.{0,40}\b(?:log|above))|\bre-?run\b|for (?:details|more information)"
     r"|please (?:read|see|refer)|\[Help \d|deprecat|\bfuture (?:versions?|releases?)\b"
 )
+# What runs a script says below that it failed; those are nobody's last words.
+_TRAILER = re.compile(
+    r"^(?:npm (?:error|ERR!|notice|warn|info)\b|error Command failed|info Visit |\s?(?:ELIFECYCLE|WARN)\s|g?make(?:\[\d{1,4}\])?: |Process completed)"
+)
 # A stack is its runtime's to read.
 _FRAME = re.compile(r"^\s{1,40}(?:at |from |File \"|in )|^\s{0,8}#\d{1,4}\s|^Caused by: |^\s{1,20}\.\.\. \d{1,5} ")
 
@@ -82,8 +86,10 @@ def extract(request: Request) -> Answer:
 
 
 def _take(stream: Stream, line: Line) -> None:
-    stream.last.append(line)
     text = line.text.rstrip()
+    if _TRAILER.match(text):
+        return
+    stream.last.append(line)
     if text[0] in " \t#." or text.startswith("Caused by: "):
         stream.stack = stream.stack or _FRAME.match(text) is not None
     elif len(stream.marked) < MAX_MARKED and _MARKS.search(text):
