@@ -10,8 +10,8 @@ from kos_retry.text.bounds import cut_bytes
 MAX_NAME_BYTES = 200
 
 _FAILED = re.compile(
-    r"^(?:nox > Session (?P<nox>\S.{0,200}?) (?:failed|(?P<aborted>aborted: .{1,300}|interrupted))\.?"
-    r"|  (?P<tox>[\w.,+-]{1,100}): FAIL (?:code \d{1,3} )?\([\d.].{0,200}\)|ERROR: {1,5}(?P<old>[\w.,+-]{1,100}): commands failed)$"
+    r"^(?:nox > Session (?P<nox>\S.{0,200}?) (?:failed|(?P<aborted>(?:aborted|failed): .{1,300}?|interrupted))\.?"
+    r"|  (?P<tox>[\w.,+-]{1,100}): FAIL (?:code \d{1,3} )?\([\d.].{0,200}\)|(?P<gone>[\w.,+-]{1,100}): (?:skipped because|failed with) (?P<why>could not find .{1,300}?)(?: py\d{2,4})?|ERROR: {1,5}(?P<old>[\w.,+-]{1,100}): commands failed)$"
 )
 _ASIDE = re.compile(
     r"^(?:nox > |[\w.,+-]{1,100}: (?:commands\[|exit \d|FAIL|OK|skipped|recreate|install))|^\s{0,4}[\w.,+-]{1,100}: (?:FAIL|OK|SKIP) |^_{3,}|^ERROR: InvocationError"
@@ -42,8 +42,9 @@ def extract(request: Request) -> Answer:
             if heading is None:
                 _add(answer, request, said, "", line, seen)
         elif failed := _FAILED.match(text):
-            name = failed["nox"] or failed["tox"] or failed["old"]
-            _add(answer, request, name, failed["aborted"] or words.get(name, ""), line, seen)
+            name = failed["nox"] or failed["tox"] or failed["old"] or failed["gone"]
+            why = failed["aborted"] or failed["why"] or words.get(name, "")
+            _add(answer, request, name, why, line, seen)
         elif text.strip() and not _ASIDE.match(text):
             words[current] = text.strip()
     return answer
