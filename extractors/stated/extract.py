@@ -46,6 +46,8 @@ _USAGE = re.compile(
 _BENIGN = re.compile(
     r"(?i)^\W{0,3}(?:warn(?:ing)?|info|notes?|debug|trace|hint|usage|done|ok|total|elapsed|time|real|user|sys|tip|notice|see|ran|finished|coverage|duration"
     r"|version|summary|results?|tests?|https?|file|line|running|building|checking|using|step|run|at|try|for)\b"
+    # Headers of a protocol say something about an answer, and are no statement.
+    r"|^(?:< ?)?(?:x-[\w-]{1,60}|content-\w{1,20}|retry-after|set-cookie|cf-ray|www-authenticate|etag|expires|location|server|via|age): "
     r"|\b(?:handled|ignor(?:ed|ing)|retrying|will retry|skipp(?:ed|ing)|continuing|non-fatal)\b|\bok\W{0,3}$"
 )
 _PASSED_ON = re.compile(
