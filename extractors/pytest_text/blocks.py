@@ -79,6 +79,7 @@ class Run:
     blocks: list[Block] = field(default_factory=list)
     entries: dict[tuple[str, str, str], Entry] = field(default_factory=dict)
     verbose: dict[str, Entry] = field(default_factory=dict)
+    headless: dict[tuple[str, str, str], Entry] = field(default_factory=dict)
     totals: dict[str, int] = field(default_factory=dict)
     started: bool = False
     closed: bool = False

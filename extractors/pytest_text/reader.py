@@ -59,7 +59,7 @@ class Reader:
         elif self._state in REPORTS:
             self._report(line)
         elif self._state == "summary":
-            self._entry(line)
+            self._entry(line, self.runs[-1].entries)
         elif self._state == "":
             self._progress(line)
 
@@ -92,7 +92,7 @@ class Reader:
             self.runs[-1].sections.add(title)
             self.runs[-1].started = True
         elif title == "short test summary info":
-            run.entries = {}
+            run.entries, run.headless = {}, {}
             # Where a test printed this, the report goes on after it.
             self._after = self._state if self._in_captured() else ""
             self._enter("summary")
@@ -100,6 +100,8 @@ class Reader:
             names = {"error": "errored", "errors": "errored"}
             run.totals = {names.get(word, word): int(count) for count, word in _COUNT.findall(title)}
             run.closed = True
+            # The end of an output, as `tail` shows it: the summary's heading is cut off, its end is there.
+            run.entries = run.entries or run.headless
             self._printed = False
             self._enter(self._after)
             self._after = ""
@@ -129,13 +131,12 @@ class Reader:
             block.places.append((place[1], int(place[2]), ""))
             run.blocks.append(block)
 
-    def _entry(self, line: Line) -> None:
+    def _entry(self, line: Line, known: dict[tuple[str, str, str], Entry]) -> None:
         if not (match := _SUMMARY.match(line.text[:MAX_CHARS])):
             return
         about = " ".join(part for part in (match[2], match[3]) if part)
         node_id, message = split_entry(match[4])
         sub = match[1].startswith("SUB")
-        known = self.runs[-1].entries
         if (
             len(known) < MAX_ENTRIES
             and (sub or not about)
@@ -153,6 +154,8 @@ class Reader:
             self.runs[-1].blocks.append(self._block)
         elif node_id := verbose_id(text):
             self.runs[-1].verbose.setdefault(heading_of(node_id), Entry("FAILED", node_id, "", "", line))
+        elif text.startswith(("FAILED ", "ERROR ")) and "::" in text and not self.runs[-1].started:
+            self._entry(line, self.runs[-1].headless)
         elif usage := _USAGE.match(text):
             self.troubles.append((line, usage[1], True))
         elif ": error: " in text and self.troubles and self.troubles[-1][1].startswith("usage: "):
