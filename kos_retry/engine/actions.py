@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,11 +11,30 @@ import xxhash
 
 from kos_retry.limits import MAX_ACTION_INPUT_BYTES
 from kos_retry.model import Action
-from kos_retry.model.base import json_value
 from kos_retry.text.bounds import cut_bytes
+from kos_retry.text.jsonvalue import json_value
 
 # What changes from call to call without changing what is done: ids, clocks and prose.
-_INCIDENTAL = frozenset({"call_id", "description", "request_id", "thought", "timestamp", "tool_use_id", "ts"})
+_INCIDENTAL = frozenset(
+    {
+        "call_id",
+        "correlation_id",
+        "description",
+        "request_id",
+        "span_id",
+        "thought",
+        "timestamp",
+        "tool_call_id",
+        "tool_use_id",
+        "trace_id",
+        "ts",
+    }
+)
+# Durations and clocks in a result. Other numbers are kept: a poll that counts on has seen something new.
+_TIMES = re.compile(
+    r"\b\d{1,9}(?:\.\d{1,9})? ?(?:ns|us|µs|ms|s|secs?|seconds?|mins?|minutes?)\b"
+    r"|\b(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
+)
 
 
 def fingerprint(action: Action) -> str:
@@ -40,10 +60,13 @@ def label(action: Action, limit: int = 120) -> str:
 
 
 def longest_repeat(actions: Sequence[Action]) -> tuple[int, Action | None]:
-    """Return how often in a row one action was repeated at most, with the same result, and that action."""
+    """Return how often in a row one action was repeated at most, with the same result, and that action.
+
+    The time that something took is no difference.
+    """
     best, best_action, run, before = 0, None, 0, None
     for action in actions:
-        mark = (fingerprint(action), orjson.dumps(action.result, option=orjson.OPT_SORT_KEYS))
+        mark = (fingerprint(action), _outcome(action.result))
         run = run + 1 if mark == before else 1
         before = mark
         if run > best:
@@ -58,6 +81,13 @@ def counted(actions: Iterable[Action]) -> dict[str, tuple[int, Action]]:
         mark = fingerprint(action)
         counts[mark] = (counts[mark][0] + 1 if mark in counts else 1, action)
     return counts
+
+
+def _outcome(result: Any) -> bytes:
+    """Return what two results have in common where they differ only in the time that something took."""
+    if isinstance(result, str):
+        result = _TIMES.sub("<time>", result)
+    return orjson.dumps(result, option=orjson.OPT_SORT_KEYS)
 
 
 def _canonical(action: Action) -> bytes:

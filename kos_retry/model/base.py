@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from kos_retry.limits import MAX_JSON_DEPTH
 from kos_retry.text.bounds import cut_bytes, well_formed
+from kos_retry.text.jsonvalue import json_value
 
 # `SizeBytes`, `MIMEType`, `ExitCode`: the original's structs without tags are written in Go's own case.
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z]|\b|_)|[A-Z]?[a-z0-9]+|[A-Z]+")
-_MAX_SAFE_INT = 2**63
 
 
 class Wire(BaseModel):
@@ -52,28 +50,6 @@ def bounded(limit: int) -> BeforeValidator:
         return cut_bytes(well_formed(value), limit) if isinstance(value, str) else value
 
     return BeforeValidator(cut)
-
-
-def json_value(value: Any, depth: int = 0) -> Any:
-    """Return ``value`` as JSON that any reader takes: no NaN, no integer over 64 bits, bounded nesting.
-
-    What does not fit becomes a string, so that nothing a caller sends makes an envelope unwritable.
-    """
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return well_formed(value)
-    if isinstance(value, int):
-        return value if -_MAX_SAFE_INT <= value < _MAX_SAFE_INT else hex(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else repr(value)
-    if depth >= MAX_JSON_DEPTH:
-        return "…"
-    if isinstance(value, dict):
-        return {well_formed(str(k)): json_value(v, depth + 1) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [json_value(v, depth + 1) for v in value]
-    return well_formed(repr(value))
 
 
 # Any JSON value. `Any` is the honest type at this edge: a recursive alias would only restate it.

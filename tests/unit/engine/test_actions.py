@@ -13,6 +13,8 @@ _SAME = {
     "key-order": ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
     "nested-key-order": ({"x": {"a": 1, "b": [{"c": 1, "d": 2}]}}, {"x": {"b": [{"d": 2, "c": 1}], "a": 1}}),
     "request-id": ({"path": "a", "request_id": "1"}, {"path": "a", "request_id": "2"}),
+    "tool-call-id": ({"path": "a", "tool_call_id": "1"}, {"path": "a", "tool_call_id": "2"}),
+    "trace-id": ({"path": "a", "trace_id": "1"}, {"path": "a"}),
     "call-id": ({"path": "a", "call_id": "1"}, {"path": "a"}),
     "description": ({"path": "a", "description": "first try"}, {"path": "a", "description": "again"}),
     "timestamp": ({"path": "a", "timestamp": 1}, {"path": "a", "timestamp": 2}),
@@ -27,6 +29,7 @@ def test_same_action_is_recognised(one, other):
 
 _DIFFERENT = {
     "value": ({"path": "a"}, {"path": "b"}),
+    "id-of-a-thing": ({"id": 1}, {"id": 2}),
     "list-order": ({"paths": ["a", "b"]}, {"paths": ["b", "a"]}),
     "type": ({"n": 1}, {"n": "1"}),
     "null-against-missing-key": ({"a": None}, {}),
@@ -83,6 +86,21 @@ def test_longest_repeat_counts_what_stands_in_a_row(names, expected):
 
 def test_polling_that_sees_something_new_is_no_repeat():
     assert 1 == longest_repeat([an_action("poll", result=n) for n in range(5)])[0]
+
+
+_RESULTS = {
+    "duration": ("2 failed in 0.42s", "2 failed in 12.7s", 2),
+    "clock": ("at 10:00:01 no", "at 10:00:02.5 no", 2),
+    "timestamp": ("2026-05-04T10:00:00Z no", "2026-05-05T11:12:13.25+02:00 no", 2),
+    "count": ("3 of 10 done", "4 of 10 done", 1),
+    "percent": ("43% done", "44% done", 1),
+    "words": ("no", "yes", 1),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), _RESULTS.values(), ids=_RESULTS)
+def test_time_that_a_repeated_action_took_is_no_news(one, other, expected):
+    assert expected == longest_repeat([an_action(result=one), an_action(result=other)])[0]
 
 
 def test_distinct_actions_are_counted_in_the_order_of_their_appearance():
