@@ -23,8 +23,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kos_retry.adapters.actions import ActionsFile
     from kos_retry.adapters.extraction.child import Host
     from kos_retry.adapters.extraction.extract import Extraction
+    from kos_retry.adapters.extraction.transcripts import TranscriptText
     from kos_retry.adapters.observation import OutcomeObserver
     from kos_retry.model import Decision, FailureEnvelope
     from kos_retry.outcome import Outcome, Proposal, Result
@@ -42,7 +44,9 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
     replayed = standard.spool_input() if settings.replay_stdin and standard.STDIN not in closed else None
     signal_pipe = SignalPipe()
     held = standard.Held() if settings.hold_output else None
-    late = _Late(redactor, settings)
+    spool = standard.Spool(limits.TRANSCRIPT_BYTES) if settings.transcript else None
+    actions = _actions_file(settings)
+    late = _Late(redactor, settings, spool, actions)
     # A state directory that cannot be used concerns the journal and the next attempt alike; it is told once.
     warn_of_state = _Once()
     options = RunnerOptions(
@@ -56,6 +60,7 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
         replayed_input=replayed,
         held=held,
         closed=closed,
+        spool=spool,
     )
     loop = Loop(
         proposer=CommandProposer(
@@ -67,6 +72,7 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
             max_attempts=settings.max_attempts,
             redactor=redactor,
             warn=warn_of_state,
+            actions=actions,
         ),
         runner=ProcessRunner(signal_pipe, options),
         checks=SuccessChecks(
@@ -76,6 +82,7 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
             signal_pipe=signal_pipe,
             options=verify_options(options),
             warn=tell,
+            told_failed=late.told_failed if settings.transcript else None,
         ),
         observer=late,
         judge=late,
@@ -122,7 +129,15 @@ class _Once:
 class _Late:
     """Observer and judge, imported when the first attempt has failed or takes long enough that it may."""
 
-    def __init__(self, redactor: Redactor, settings: RunSettings) -> None:
+    def __init__(
+        self,
+        redactor: Redactor,
+        settings: RunSettings,
+        spool: standard.Spool | None,
+        actions: ActionsFile | None,
+    ) -> None:
+        self._spool = spool
+        self._actions = actions
         self._redactor = redactor
         self._settings = settings
         self._host: Host | None = None
@@ -140,6 +155,10 @@ class _Late:
     def observe(self, proposal: Proposal, outcome: Outcome) -> FailureEnvelope:
         """Return the envelope of an attempt; see the port."""
         return self._load().observe(proposal, outcome)
+
+    def told_failed(self, proposal: Proposal, outcome: Outcome) -> bool:
+        """Return whether the transcript of an attempt that exited with 0 tells of a failure."""
+        return self._load().told_failed(proposal, outcome)
 
     def decide(self, history: list[FailureEnvelope], seconds_used: float) -> Decision:
         """Return what follows from a history; see the port."""
@@ -170,6 +189,13 @@ class _Late:
         elif self._host is not None:
             self._host.close()
 
+    def _transcript(self) -> TranscriptText:
+        """Return the transcript of the attempt that has just ended."""
+        from kos_retry.adapters.extraction.transcripts import TranscriptText
+
+        raw = self._spool.read() if self._spool is not None else b""
+        return TranscriptText(self._settings.transcript or "", "stdout", raw)
+
     def _load(self) -> OutcomeObserver:
         if self._observer is None:
             # Looking for plug-ins of the validator means reading every installed package's metadata; ours need none. The command
@@ -194,9 +220,25 @@ class _Late:
                 options = extractor_options(self._settings.matchers)
             self._extraction = Extraction(self._redactor, host=self._host, options=options)
             conditions = [*self._settings.retry_on, *self._settings.stop_on]
-            rules = OwnRules(self._settings.token_rules, tell)
-            self._observer = OutcomeObserver(self._redactor, self._extraction, _workspace(), conditions, rules, tell)
+            self._observer = OutcomeObserver(
+                self._redactor,
+                self._extraction,
+                _workspace(),
+                conditions,
+                OwnRules(self._settings.token_rules, tell),
+                tell,
+                transcript=self._transcript if self._spool is not None else None,
+                actions=self._actions,
+            )
         return self._observer
+
+
+def _actions_file(settings: RunSettings) -> ActionsFile | None:
+    if settings.actions is None:
+        return None
+    from kos_retry.adapters.actions import ActionsFile
+
+    return ActionsFile(settings.actions)
 
 
 def _workspace() -> str:

@@ -73,6 +73,16 @@ CAPTURE_WINDOW_BYTES = 4096
 READ_BYTES = 256 * 1024
 PIPE_BYTES = 1024 * 1024
 
+# What `run` keeps of a transcript on disk, in two halves: when both are full, the older one is given up. As much as an
+# extractor reads of one stream; agents write some MiB an hour.
+TRANSCRIPT_BYTES = 64 * 1024 * 1024
+# Lines of a transcript's stream that are no JSON, kept as evidence: what the command itself complained of (heuristic).
+TRANSCRIPT_PROSE_BYTES = 64 * 1024
+# Failed actions whose results are looked through for failing tests, the latest first (heuristic).
+MAX_TEST_RUNS = 5
+# What is read of an actions file at most: the end of what one attempt appended.
+ACTIONS_FILE_BYTES = 16 * 1024 * 1024
+
 # Evidence: how much of an output the signature is made of.
 MAX_LINE_CHARS = 4096
 MAX_EVIDENCE_LINES = 8

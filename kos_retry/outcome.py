@@ -63,7 +63,7 @@ class Outcome:
     whole run where ``at_deadline`` says so.
     ``sink_closed`` says that nobody takes the output any more, ``sink_error`` why where that is a fault.
     ``not_started`` says why the command could not be started; it then counts as the attempt's output.
-    ``broken`` are the checks of success that did not hold. ``survivors`` names what a successful command left running.
+    ``broken`` are the checks of success that did not hold, ``told_failed`` says that its own transcript tells of a failure. ``survivors`` names what a successful command left running.
     """
 
     __slots__ = (
@@ -83,6 +83,7 @@ class Outcome:
         "stdout",
         "survivors",
         "timed_out",
+        "told_failed",
     )
 
     def __init__(self, exit_code: int, started_at: float) -> None:
@@ -102,11 +103,13 @@ class Outcome:
         self.stderr = Captured()
         self.survivors: tuple[str, ...] = ()
         self.broken: tuple[Broken, ...] = ()
+        self.told_failed = False
 
     @property
     def succeeded(self) -> bool:
         """Return whether the command passed."""
-        return self.exit_code == 0 and not self.timed_out and self.cancelled_by is None and not self.broken
+        passed = self.exit_code == 0 and not self.timed_out and self.cancelled_by is None
+        return passed and not self.broken and not self.told_failed
 
 
 # How a whole run ended.

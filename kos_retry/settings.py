@@ -115,6 +115,8 @@ class RunSettings:
         self.forbid: list[Check] = values["forbid"]
         self.flaky_result: str = values["flaky_result"]
         self.matcher: list[str] = values["matcher"]
+        self.actions: str | None = values["actions"]
+        self.transcript: str | None = values["transcript"]
         self.max_stagnant_attempts: int = values["max_stagnant_attempts"]
         self.zero_delta_fail_fast: bool = values["zero_delta_fail_fast"]
         self.max_identical_signatures: int = values["max_identical_signatures"]
@@ -332,6 +334,22 @@ RUN_OPTIONS: tuple[Option, ...] = (
         "A file of problem matchers, whose errors are findings; repeatable.",
         section=_EVIDENCE,
         many=True,
+    ),
+    Option(
+        "actions",
+        _text,
+        None,
+        "FILE",
+        "A file that the command appends its actions to, one JSON object a line.",
+        section=_EVIDENCE,
+    ),
+    Option(
+        "transcript",
+        _text,
+        None,
+        "FORMAT",
+        "Read standard output as an agent's transcript, which also says whether it failed; auto finds the format.",
+        section=_EVIDENCE,
     ),
     Option(
         "max-stagnant-attempts",

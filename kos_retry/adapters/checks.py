@@ -1,4 +1,4 @@
-"""Success is more than exit code 0: verify commands, and what the output must and must not contain."""
+"""Success is more than exit code 0: verify commands, what the output must and must not contain, what a transcript says."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ class SuccessChecks:
         signal_pipe: SignalPipe,
         options: RunnerOptions,
         warn: Callable[[str], None],
+        told_failed: Callable[[Proposal, Outcome], bool] | None = None,
     ) -> None:
+        self._told_failed = told_failed
         self._verify = verify
         self._require = require
         self._forbid = forbid
@@ -40,7 +42,15 @@ class SuccessChecks:
         self._warn = warn
 
     def check(self, proposal: Proposal, attempt: RunningAttempt, outcome: Outcome) -> None:
-        """Check an attempt that exited with 0; see the port."""
+        """Check an attempt that exited with 0; see the port.
+
+        Where the command's own transcript tells of a failure, nothing else is asked.
+        """
+        if self._told_failed is not None:
+            outcome.stdout, outcome.stderr = attempt.captured()
+            outcome.told_failed = self._told_failed(proposal, outcome)
+            if outcome.told_failed:
+                return
         broken = self._of_output(attempt) if self._require or self._forbid else []
         for check in self._verify:
             if outcome.cancelled_by is None:

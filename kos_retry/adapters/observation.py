@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+from kos_retry.adapters.actions import ActionsFile
 from kos_retry.adapters.expressions import search
 from kos_retry.adapters.extraction.extract import Extraction, Material
+from kos_retry.adapters.extraction.transcripts import Told, TranscriptText, read
 from kos_retry.adapters.own_rules import OwnRules
 from kos_retry.engine.classify import EXIT_NOT_FOUND
 from kos_retry.engine.observe import Evidence, observe
@@ -28,18 +30,33 @@ class OutcomeObserver:
         conditions: Sequence[str],
         rules: OwnRules,
         warn: Callable[[str], None],
+        *,
+        transcript: Callable[[], TranscriptText] | None = None,
+        actions: ActionsFile | None = None,
     ) -> None:
         self._rules = rules
+        self._transcript = transcript
+        self._actions = actions
+        # What the transcript of the latest attempt told: it is asked for twice.
+        self._told: tuple[int, Told | None] = (0, None)
         self._conditions = tuple(conditions)
         self._warn = warn
         self._redactor = redactor
         self._extraction = extraction
         self._workspace = workspace
 
+    def told_failed(self, proposal: Proposal, outcome: Outcome) -> bool:
+        """Return whether the transcript of an attempt that exited with 0 tells of a failure."""
+        told = self._told_by(proposal, outcome)
+        if told is not None and told.failure is not None:
+            self._warn(f"{told.failure[0]}: {told.failure[1]}; the exit code alone counts")
+        return told is not None and bool(told.failed)
+
     def observe(self, proposal: Proposal, outcome: Outcome) -> FailureEnvelope:
         """Return the envelope of an attempt; see the port."""
         missing = outcome.not_started is not None and outcome.exit_code == EXIT_NOT_FOUND
         streams = {"stdout": joined(outcome.stdout, self._redactor), "stderr": joined(outcome.stderr, self._redactor)}
+        appended = self._actions.appended() if self._actions is not None else None
         known = Evidence(
             attempt=proposal.attempt,
             exit_code=outcome.exit_code,
@@ -55,9 +72,24 @@ class OutcomeObserver:
             duration_seconds=round(outcome.duration_seconds, 3),
             timestamp=datetime.fromtimestamp(outcome.started_at, UTC),
             omitted_bytes=outcome.stdout.omitted + outcome.stderr.omitted,
+            actions=appended.actions if appended else (),
+            failed_extractors=appended.faults if appended else {},
         )
-        envelope = conclude(known, streams, self._redactor, self._extraction, workspace=self._workspace)
+        told = self._told_by(proposal, outcome)
+        envelope = conclude(known, streams, self._redactor, self._extraction, workspace=self._workspace, told=told)
         return self._rules.signed([envelope])[0]
+
+    def _told_by(self, proposal: Proposal, outcome: Outcome) -> Told | None:
+        if self._transcript is None or outcome.not_started is not None:
+            return None
+        if self._told[0] != proposal.attempt:
+            attempt = (proposal.attempt, outcome.exit_code, outcome.signal, outcome.timed_out)
+            streams = {"stderr": joined(outcome.stderr, self._redactor)}
+            argv = tuple(well_formed(word) for word in proposal.argv)
+            material = Material(*attempt, argv, well_formed(self._workspace), streams)
+            told = read(self._extraction, material, self._transcript(), self._redactor)
+            self._told = (proposal.attempt, told)
+        return self._told[1]
 
 
 def conclude(
@@ -68,12 +100,17 @@ def conclude(
     *,
     workspace: str = "",
     reports: tuple[str, ...] = (),
+    told: Told | None = None,
 ) -> FailureEnvelope:
     """Return the signed envelope of an attempt.
 
     ``known`` is what is known before the output is looked at, ``streams`` the redacted output, ``reports`` are paths of
-    report files that the attempt wrote.
+    report files that the attempt wrote, ``told`` is what one of the streams told as a transcript: then only what else stands in it
+    is evidence.
     """
+    told = told or Told()
+    if told.stream:
+        streams = {**streams, told.stream: redacted(told.prose, redactor)}
     argv = tuple(redactor.text(well_formed(word)) for word in known.argv)
     attempt = (known.attempt, known.exit_code, known.signal, known.timed_out)
     found = extraction.run(Material(*attempt, argv, well_formed(workspace), streams, reports))
@@ -82,11 +119,13 @@ def conclude(
             outputs=tuple(text for _, text in sorted(streams.items(), key=lambda stream: stream[0] == "stderr")),
             argv=argv,
             constraints=tuple(redactor.text(c) for c in known.constraints),
-            actions=_redacted(known.actions, redactor) or found.actions,
-            findings=found.findings,
-            artifacts=found.artifacts,
-            failed_extractors=found.failures,
-            usage=found.usage,
+            actions=_redacted(known.actions, redactor) or told.actions or found.actions,
+            findings=told.findings + found.findings,
+            artifacts=told.artifacts + found.artifacts,
+            failed_extractors=known.failed_extractors | found.failures | dict([told.failure] if told.failure else []),
+            usage=told.usage or found.usage,
+            transcript=told.transcript,
+            failing_tests=told.failing_tests,
         )
     )
 

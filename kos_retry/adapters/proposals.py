@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from kos_retry.adapters.actions import ActionsFile
     from kos_retry.engine.redact import Redactor
     from kos_retry.model import Decision, FailureEnvelope
 
@@ -40,7 +41,9 @@ class CommandProposer:
         max_attempts: int,
         redactor: Redactor,
         warn: Any,
+        actions: ActionsFile | None = None,
     ) -> None:
+        self._actions = actions
         self._argv = tuple(argv)
         self._environment = {k: v for k, v in environment.items() if not k.startswith(_OWN) or k.startswith(_INHERITED)}
         self._session = session
@@ -61,6 +64,9 @@ class CommandProposer:
         environment = {**self._environment, f"{_OWN}ATTEMPT": str(attempt), f"{_OWN}SESSION": self._session}
         environment[f"{_OWN}MAX_ATTEMPTS"] = str(self._max_attempts)
         environment[f"{_OWN}MARK"] = self._mark
+        if self._actions is not None:
+            self._actions.mark()
+            environment[f"{_OWN}ACTIONS_FILE"] = self._actions.path
         guidance = self._redactor.text(decision.guidance) if decision is not None else ""
         if history:
             self._leave_files(environment, history[-1], guidance)

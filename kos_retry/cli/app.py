@@ -129,6 +129,15 @@ def observe(
     failing_constraint: Annotated[
         list[str] | None, typer.Option("--failing-constraint", metavar="NAME", help="What did not hold; repeatable.")
     ] = None,
+    transcript: Annotated[
+        str | None,
+        typer.Option(
+            "--transcript", metavar="FORMAT", help="Read the output as an agent's transcript; auto finds the format."
+        ),
+    ] = None,
+    actions: Annotated[
+        str | None, typer.Option("--actions", metavar="FILE", help="The command's actions, one JSON object a line.")
+    ] = None,
     mask_env: MaskEnv = None,
     matcher: Annotated[
         list[str] | None,
@@ -150,8 +159,9 @@ def observe(
         work.observe_rows("-", raw, mask_env or [])
         return
     given = {"exit_code": exit_code, "signal": signal, "category": category, "attempt": attempt, "command": command}
+    given["transcript"] = transcript
     row = parse_model(OutcomeRow, {**given, "failing_constraints": failing_constraint or []}, "options")
-    work.observe(row, log, raw, mask_env or [])
+    work.observe(row, log, raw, mask_env or [], actions)
 
 
 @app.command("next")

@@ -6,8 +6,11 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from kos_retry.adapters.actions import ActionsFile, Appended
+from kos_retry.adapters.extraction.extract import Material
+from kos_retry.adapters.extraction.transcripts import Told, TranscriptText, check_format, read
 from kos_retry.adapters.observation import conclude, joined
-from kos_retry.cli.inputs import kept, lines, parse_json, parse_model, read_log
+from kos_retry.cli.inputs import kept, lines, parse_json, parse_model, read_bytes, read_log
 from kos_retry.cli.instruments import Instruments, instruments
 from kos_retry.cli.output import complain, write_json
 from kos_retry.engine.observe import Evidence
@@ -15,18 +18,25 @@ from kos_retry.errors import InputError
 from kos_retry.model import FailureEnvelope, OutcomeRow
 from kos_retry.outcome import Captured
 from kos_retry.settings import Raw
+from kos_retry.text.escapes import decode
 
 _SIGNAL_BASE = 128
 _GENERAL_FAILURE = 1
 
 
-def observe(row: OutcomeRow, log: str | None, raw: Raw, mask_env: list[str]) -> None:
-    """Write the envelope of one outcome; its output is read from ``log`` (``-`` for standard input)."""
+def observe(row: OutcomeRow, log: str | None, raw: Raw, mask_env: list[str], actions: str | None = None) -> None:
+    """Write the envelope of one outcome; its output is read from ``log`` (``-`` for standard input), its actions from a file."""
     with instruments(raw, mask_env) as given:
-        streams = {} if log is None else {"output": read_log(log)}
+        streams = {}
+        if log is not None and row.transcript is not None:
+            row = row.model_copy(update={"output": decode(read_bytes(log))})
+        elif log is not None:
+            streams = {"output": read_log(log)}
         if row.exit_code is None and row.signal is None and row.category is None:
             raise InputError("say how the command ended: --exit-code, --signal or --category is missing")
-        write_json(envelope_of(row, given, streams))
+        appended = ActionsFile(actions).appended() if actions is not None else Appended()
+        row = row.model_copy(update={"executed_actions": row.executed_actions + appended.actions})
+        write_json(envelope_of(row, given, streams, faults=appended.faults))
 
 
 def observe_rows(source: str, raw: Raw, mask_env: list[str]) -> None:
@@ -36,8 +46,13 @@ def observe_rows(source: str, raw: Raw, mask_env: list[str]) -> None:
             write_json(_answer(number, line, given))
 
 
-def envelope_of(row: OutcomeRow, given: Instruments, streams: Mapping[str, Captured] | None = None) -> FailureEnvelope:
-    """Return the envelope of a row; ``streams`` are outputs that stand beside it."""
+def envelope_of(
+    row: OutcomeRow,
+    given: Instruments,
+    streams: Mapping[str, Captured] | None = None,
+    faults: dict[str, str] | None = None,
+) -> FailureEnvelope:
+    """Return the envelope of a row; ``streams`` are outputs that stand beside it, ``faults`` says what could not be read."""
     texts = {"output": row.output, "stdout": row.stdout, "stderr": row.stderr}
     outputs = {name: kept(text) for name, text in texts.items() if text is not None} | dict(streams or {})
     exit_code, signal = ending(row)
@@ -52,10 +67,27 @@ def envelope_of(row: OutcomeRow, given: Instruments, streams: Mapping[str, Captu
         category=row.category,
         duration_seconds=row.duration_seconds,
         omitted_bytes=sum(output.omitted for output in outputs.values()),
+        failed_extractors=faults or {},
     )
-    told = {name: joined(output, given.redactor) for name, output in outputs.items()}
-    envelope = conclude(known, told, given.redactor, given.extraction, workspace=row.cwd or "", reports=row.reports)
+    shown = {name: joined(output, given.redactor) for name, output in outputs.items()}
+    told = _told(row, known, shown, given)
+    envelope = conclude(
+        known, shown, given.redactor, given.extraction, workspace=row.cwd or "", reports=row.reports, told=told
+    )
     return given.rules.signed([envelope])[0]
+
+
+def _told(row: OutcomeRow, known: Evidence, shown: dict[str, str], given: Instruments) -> Told | None:
+    """Return what the row's output tells as a transcript, if it is one."""
+    if row.transcript is None:
+        return None
+    check_format(row.transcript)
+    stream = "output" if row.stdout is None else "stdout"
+    raw = (row.output if row.stdout is None else row.stdout) or ""
+    text = TranscriptText(row.transcript, stream, raw.encode("utf-8", "replace"))
+    aside = {name: shown[name] for name in shown if name == "stderr"}
+    attempt = (known.attempt, known.exit_code, known.signal, known.timed_out)
+    return read(given.extraction, Material(*attempt, known.argv, row.cwd or "", aside), text, given.redactor)
 
 
 def ending(row: OutcomeRow) -> tuple[int, str | None]:

@@ -6,7 +6,7 @@ import os
 
 from kos_retry.adapters import config
 from kos_retry.cli.options import split_command_line
-from kos_retry.errors import UsageError
+from kos_retry.errors import UnknownNameError, UsageError
 from kos_retry.settings import COMMAND_LINE, drop_nested_retries, resolve
 
 TYPE_CHECKING = False
@@ -33,6 +33,7 @@ def run_command(raw: Raw, command: Sequence[str]) -> int:
         raise UsageError("no command to run: kos-retry run [OPTIONS] -- COMMAND [ARG]...")
     if not command[0]:
         raise UsageError("the command to run is an empty word")
+    _check_transcript(settings)
     if settings.dry_run:
         from kos_retry.cli.plan import show_plan
 
@@ -41,6 +42,18 @@ def run_command(raw: Raw, command: Sequence[str]) -> int:
     from kos_retry import composition
 
     return composition.run(command, settings).exit_code
+
+
+def _check_transcript(settings: RunSettings) -> None:
+    """Raise UsageError for a format that no extractor reads."""
+    if settings.transcript is None:
+        return
+    from kos_retry.adapters.extraction.transcripts import check_format
+
+    try:
+        check_format(settings.transcript)
+    except UnknownNameError as error:
+        raise UsageError(f"option --{error}") from error
 
 
 def settings_of(raw: Raw, environment: Mapping[str, str]) -> RunSettings:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
-from kos_retry.model import Budget, FailureEnvelope, Policy
+from kos_retry.model import Budget, FailureEnvelope, Policy, Usage
 from kos_retry.model.base import MAX_COUNT, MAX_SECONDS
+
+Amount = TypeVar("Amount", int, float)
 
 
 def budget_of(history: Sequence[FailureEnvelope], policy: Policy, seconds_used: float | None = None) -> Budget:
@@ -16,8 +19,9 @@ def budget_of(history: Sequence[FailureEnvelope], policy: Policy, seconds_used: 
     """
     seconds = seconds_used if seconds_used is not None else sum(e.duration_seconds or 0.0 for e in history)
     seconds = min(seconds, MAX_SECONDS)
-    cost = _sum(e.usage.cost_usd for e in history if e.usage)
-    known = [e.usage.tokens for e in history if e.usage and e.usage.tokens is not None]
+    spent = own_usages(history)
+    cost = _sum(usage.cost_usd for usage in spent)
+    known = [usage.tokens for usage in spent if usage.tokens is not None]
     tokens = min(sum(known), MAX_COUNT) if known else None
     used = max([len(history), *(e.attempt for e in history)]) if history else 0
     return Budget(
@@ -35,14 +39,39 @@ def budget_of(history: Sequence[FailureEnvelope], policy: Policy, seconds_used: 
 
 def mean_cost_usd(history: Sequence[FailureEnvelope]) -> float | None:
     """Return what an attempt costs in the mean of those that say so, None where none does."""
-    known = [e.usage.cost_usd for e in history if e.usage and e.usage.cost_usd is not None]
+    known = [usage.cost_usd for usage in own_usages(history) if usage.cost_usd is not None]
     return sum(known) / len(known) if known else None
 
 
 def mean_tokens(history: Sequence[FailureEnvelope]) -> float | None:
     """Return how many tokens an attempt needs in the mean of those that say so, None where none does."""
-    known = [e.usage.tokens for e in history if e.usage and e.usage.tokens is not None]
+    known = [usage.tokens for usage in own_usages(history) if usage.tokens is not None]
     return sum(known) / len(known) if known else None
+
+
+def own_usages(history: Sequence[FailureEnvelope]) -> list[Usage]:
+    """Return what each attempt has cost by itself, as far as that is known.
+
+    An agent that goes on in its session reports the session's totals: what the attempts before it in the same session had
+    reported is taken off. Totals that went down were counted anew.
+    """
+    totals: dict[str, Usage] = {}
+    out = []
+    for envelope in history:
+        usage = envelope.usage
+        if usage is None:
+            continue
+        session = envelope.transcript.session if usage.cumulative and envelope.transcript else None
+        if session is None:
+            out.append(usage)
+            continue
+        before = totals.get(session, Usage())
+        out.append(Usage(tokens=_risen(before.tokens, usage.tokens), cost_usd=_risen(before.cost_usd, usage.cost_usd)))
+        totals[session] = Usage(
+            tokens=before.tokens if usage.tokens is None else usage.tokens,
+            cost_usd=before.cost_usd if usage.cost_usd is None else usage.cost_usd,
+        )
+    return out
 
 
 def failed_actions_in_a_row(history: Sequence[FailureEnvelope]) -> int:
@@ -59,6 +88,10 @@ def _sum(amounts: Iterable[float | int | None]) -> float | None:
     known = [a for a in amounts if a is not None]
     # Cents add up in binary fractions; a millionth of a dollar is finer than any price.
     return round(sum(known), 6) if known else None
+
+
+def _risen(before: Amount | None, now: Amount | None) -> Amount | None:
+    return now if now is None or before is None or now < before else now - before
 
 
 def _left(limit: float | None, used: float | None) -> float | None:

@@ -80,11 +80,13 @@ def category(
     constraints: Sequence[str],
     findings: Sequence[Finding],
     checks_failed: bool = False,
+    told_failed: bool | None = None,
 ) -> Category:
     """Return the category of an outcome.
 
     A constraint that a caller names is a violation (as in the original); one that an extractor read from a
-    test or a check is a verification that failed.
+    test or a check is a verification that failed. ``told_failed`` is what an agent's transcript says, None where there is none: an
+    agent failed at its work, whatever its tests say.
     """
     if cancelled or (exit_code == EXIT_INTERRUPTED and signal is None):
         return Category.CONTEXT_CANCELLED
@@ -95,8 +97,8 @@ def category(
     if constraints:
         return Category.CONSTRAINT_VIOLATION
     if exit_code == 0 and signal is None:
-        return Category.SUCCESS
-    if any(f.kind in (FindingKind.TEST, FindingKind.POLICY) for f in findings):
+        return Category.EXECUTION_FAILURE if told_failed else Category.SUCCESS
+    if told_failed is None and any(f.kind in (FindingKind.TEST, FindingKind.POLICY) for f in findings):
         return Category.VERIFICATION_FAILED
     return Category.EXECUTION_FAILURE
 

@@ -19,6 +19,7 @@ from kos_retry.model import (
     FailureEnvelope,
     Finding,
     Omitted,
+    Transcript,
     Usage,
 )
 from kos_retry.model.finding import TRUST, Confidence, FindingKind
@@ -43,7 +44,7 @@ class Evidence(NamedTuple):
     ``outputs`` are the texts that evidence is chosen from, the most telling last; ``argv`` the command; ``limit_seconds`` the time
     limit that ended it, if one did, ``at_deadline`` whether that was the whole run's; ``constraints`` those that the caller
     names; ``broken`` the checks of success that did not hold, each with what it said; ``output_matches`` the conditions on the
-    output that are met.
+    output that are met; ``transcript`` is what an agent's transcript says, ``failing_tests`` are those of the last test run in it.
     """
 
     attempt: int
@@ -63,6 +64,8 @@ class Evidence(NamedTuple):
     category: Category | None = None
     cause: Cause | None = None
     usage: Usage | None = None
+    transcript: Transcript | None = None
+    failing_tests: tuple[str, ...] = ()
     duration_seconds: float | None = None
     timestamp: datetime | None = None
     omitted_bytes: int = 0
@@ -83,6 +86,7 @@ def observe(evidence: Evidence) -> FailureEnvelope:
         constraints=evidence.constraints,
         findings=trusted,
         checks_failed=bool(names),
+        told_failed=None if evidence.transcript is None else bool(evidence.transcript.failed),
     )
     if category is Category.SUCCESS:
         trusted, lines = (), ()
@@ -94,15 +98,16 @@ def observe(evidence: Evidence) -> FailureEnvelope:
             error_message=_message(evidence, category, trusted, lines),
             category=category,
             cause=_cause(evidence, category, trusted, lines),
-            failing_constraints=names + evidence.constraints + constraint_names(trusted),
+            failing_constraints=names + evidence.constraints + _failing(evidence, category, trusted),
             executed_actions=evidence.actions,
             diagnostic_artifacts=evidence.artifacts,
             extractors=evidence.failed_extractors,
             usage=evidence.usage,
+            transcript=evidence.transcript,
             duration_seconds=evidence.duration_seconds,
             timestamp=evidence.timestamp,
             output_matches=evidence.output_matches,
-            omitted=Omitted(output_bytes=evidence.omitted_bytes),
+            omitted=Omitted(output_bytes=evidence.omitted_bytes, actions=_dropped_actions(evidence)),
         )
     )
 
@@ -122,7 +127,8 @@ def constraint_names(findings: Sequence[Finding]) -> tuple[str, ...]:
     """
     named = {f.test_id or f.code or _thrown(f) for f in findings if f.kind in _NAMED}
     thrown = {_thrown(f) for f in findings if f.kind is FindingKind.TEST}
-    crashed = {_crash(f) for f in findings if f.kind not in _NAMED}
+    # Why an agent gave up is a cause; nothing that had to hold.
+    crashed = {_crash(f) for f in findings if f.kind not in (*_NAMED, FindingKind.AGENT)}
     return tuple(sorted((named | thrown) - {""} or crashed - {""}))
 
 
@@ -136,6 +142,19 @@ def _crash(finding: Finding) -> str:
     """Return the code or the type of a crash; of a type that is named after nothing, with what it says."""
     bare = finding.code is None and _BARE.search(finding.error_type or "")
     return describe(finding) if bare else finding.code or finding.error_type or ""
+
+
+def _failing(evidence: Evidence, category: Category, findings: tuple[Finding, ...]) -> tuple[str, ...]:
+    if category is Category.SUCCESS:
+        return ()
+    return tuple(dict.fromkeys(evidence.failing_tests + constraint_names(findings)))
+
+
+def _dropped_actions(evidence: Evidence) -> int:
+    """Return how many actions of a transcript are not even in what its reader handed over."""
+    if evidence.transcript is None:
+        return 0
+    return max(0, evidence.transcript.actions - len(evidence.actions))
 
 
 def _message(
@@ -154,6 +173,8 @@ def _message(
     told = list(dict.fromkeys(text for f in telling if (text := describe(f))))[:MAX_EVIDENCE_LINES]
     if told:
         return "\n".join(told)
+    if not lines and evidence.transcript is not None:
+        return "the transcript does not say why it failed"
     return "\n".join(plain_line(line.text).strip() for line in lines)
 
 

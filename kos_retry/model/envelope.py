@@ -38,10 +38,36 @@ class Category(StrEnum):
 
 
 class Usage(Wire):
-    """What an attempt cost; None means unknown, which is not zero."""
+    """What an attempt cost; None means unknown, which is not zero.
+
+    ``tokens`` are those in and out together, without what came from a cache where the command tells that apart. ``turns`` are
+    requests to a model. Where ``cumulative`` is set, the amounts are what the agent's session has cost so far, earlier
+    attempts in it included.
+    """
 
     tokens: Count | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    turns: Count | None = None
     cost_usd: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    cumulative: bool = False
+
+
+class Transcript(Wire):
+    """What is known of an agent's transcript, beside its actions and its usage.
+
+    ``session`` is the agent's own name for its session, ``failed`` what the transcript says of the attempt (None: nothing),
+    ``denied`` counts the actions that were not permitted, ``malformed_lines`` the lines that could not be read, and
+    ``identical_run`` is the longest run of one action with one result.
+    """
+
+    format: Annotated[str, bounded(MAX_NAME_BYTES)]
+    session: Annotated[str, bounded(MAX_NAME_BYTES)] | None = None
+    failed: bool | None = None
+    actions: Count = 0
+    denied: Count = 0
+    malformed_lines: Count = 0
+    identical_run: Count = 0
 
 
 class Omitted(Wire):
@@ -90,6 +116,7 @@ class FailureEnvelope(Wire):
     approach: Annotated[str, bounded(MAX_NAME_BYTES)] | None = None
     timestamp: datetime | None = None
     usage: Usage | None = None
+    transcript: Transcript | None = None
     duration_seconds: Seconds | None = None
     files_changed: Count | None = None
     output_matches: tuple[Annotated[str, bounded(MAX_CONSTRAINT_BYTES)], ...] = ()

@@ -79,6 +79,8 @@ class ExtractorAnswer(Wire):
     """One JSON object on an extractor's standard output; no findings is an answer too.
 
     ``incomplete`` says what the extractor could not look at; it is recorded as a failure of it, and the findings count.
+    The reader of a transcript also says whether the attempt failed (None: the transcript does not say), and in which session of
+    the agent's own it was.
     """
 
     protocol: Literal[1]
@@ -87,6 +89,8 @@ class ExtractorAnswer(Wire):
     actions: tuple[Action, ...] = ()
     usage: Usage | None = None
     incomplete: Annotated[str, bounded(MAX_MESSAGE_BYTES)] | None = None
+    failed: bool | None = None
+    session: Annotated[str, bounded(MAX_NAME_BYTES)] | None = None
 
     @field_validator("findings", mode="before")
     @classmethod

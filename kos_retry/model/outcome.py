@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
+from kos_retry.limits import MAX_NAME_BYTES
 from kos_retry.model.action import Action
 from kos_retry.model.base import Attempt, Json, Seconds, Wire, bounded
 from kos_retry.model.envelope import Category
@@ -23,7 +24,8 @@ class OutcomeRow(Wire):
     """One attempt's raw outcome.
 
     ``output`` is what a terminal would have shown; ``stdout`` and ``stderr`` are the streams apart, where
-    the caller has them. ``reports`` are paths of report files that this attempt wrote. An unknown key is an
+    the caller has them. ``transcript`` names the format where the output (``stdout`` if it is there) is an agent's
+    transcript. ``reports`` are paths of report files that this attempt wrote. An unknown key is an
     error: a field that is spelt wrong must not be lost.
     """
 
@@ -36,6 +38,7 @@ class OutcomeRow(Wire):
     output: Text | None = None
     stdout: Text | None = None
     stderr: Text | None = None
+    transcript: Annotated[str, bounded(MAX_NAME_BYTES)] | None = None
     command: Text | tuple[Text, ...] | None = None
     cwd: Text | None = None
     reports: tuple[Text, ...] = ()

@@ -23,6 +23,8 @@ MAX_STREAM_BYTES = 64 * 1024 * 1024
 TEST_RESULTS = ("passed", "skipped", "failed", "errored")
 RARE_RESULTS = ("unfinished", "flaky")
 NEVER_ENDED = "started and never ended"
+# What an answer holds only where there is any.
+_MORE = ("totals", "incomplete", "actions", "usage", "failed", "session")
 
 # What was expected and what came instead fit in; a whole document does not.
 MAX_HEADLINE_BYTES = 500
@@ -77,6 +79,10 @@ class Request:
         for source, path in sorted(self._streams.items()):
             yield from _lines(source, path, last_bytes)
 
+    def stream(self, *names: str) -> str | None:
+        """Return the path of the first of these streams that was captured."""
+        return next((self._streams[name] for name in names if name in self._streams), None)
+
     def relative(self, path: str) -> str:
         """Return ``path`` relative to the workspace if it lies below it, else as it is."""
         root = self.workspace.rstrip("/") + "/"
@@ -91,12 +97,17 @@ class Answer:
     ``passed``, ``skipped``, ``failed``, ``errored`` and ``unfinished`` (started, and never ended), and ``flaky``,
     how many of the passed ones had failed before; of diagnostics ``errors`` and ``warnings``. A name that is missing
     counts as 0; without totals there was no report that the extractor could read.
+    What only transcripts tell (actions, usage, the agent's session, whether it failed) is left out where it is None.
     """
 
     def __init__(self) -> None:
         self.findings: list[dict[str, Any]] = []
         self.totals: dict[str, int] | None = None
         self.incomplete: str | None = None
+        self.actions: list[dict[str, Any]] | None = None
+        self.usage: dict[str, Any] | None = None
+        self.failed: bool | None = None
+        self.session: str | None = None
 
     def add(
         self,
@@ -158,11 +169,8 @@ class Answer:
     def as_json(self) -> dict[str, Any]:
         """Return the answer as protocol 1 wants it."""
         answer: dict[str, Any] = {"protocol": PROTOCOL, "findings": self.findings}
-        if self.totals is not None:
-            answer["totals"] = self.totals
-        if self.incomplete is not None:
-            answer["incomplete"] = self.incomplete
-        return answer
+        more = {name: getattr(self, name) for name in _MORE}
+        return answer | {name: value for name, value in more.items() if value is not None}
 
 
 def one_line(lines: Iterable[str], joint: str = " ") -> str:

@@ -147,14 +147,30 @@ class Extraction:
                 f"the answer is not valid: {'.'.join(map(str, first['loc']))}: {first['msg']}"
             ) from error
 
-    def _spooled(self, streams: dict[str, str]) -> dict[str, Any]:
+    def ask_reader(self, manifest: Manifest, material: Material, streams: Mapping[str, str | bytes]) -> ExtractorAnswer:
+        """Ask one extractor about streams as they are; what it answers is redacted.
+
+        A secret is found in a text, not in JSON in which a text is written. Raises ExtractorError when it fails.
+        """
+        try:
+            spooled = self._spooled(streams)
+        except OSError as error:
+            raise ExtractorError(f"cannot spool the output: {error.strerror}") from error
+        return self._ask(manifest, material, spooled, (), time.monotonic() + limits.EXTRACTOR_TOTAL_SECONDS)
+
+    @property
+    def manifests(self) -> tuple[Manifest, ...]:
+        """Return the manifests of all extractors, sorted by id."""
+        return self._manifests
+
+    def _spooled(self, streams: Mapping[str, str | bytes]) -> dict[str, Any]:
         """Write the streams where extractors can read them; only this user can."""
         if self._spool is None:
             self._spool = Path(tempfile.mkdtemp(prefix="kos-retry-"))
         out = {}
         for name, text in streams.items():
             path = self._spool / f"{name}.log"
-            raw = text.encode("utf-8", "replace")
+            raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
             path.write_bytes(raw)
             out[name] = {"path": str(path), "bytes": len(raw)}
         return out
@@ -175,7 +191,7 @@ class Extraction:
                 kept[_identity(finding)] = first.model_copy(update={"cause": finding.cause})
         sources = {name: text.encode("utf-8", "replace") for name, text in material.streams.items()}
         artifacts = tuple(
-            _artifact(name, answer, sources, self._redactor)
+            artifact(name, answer, sources, self._redactor)
             for name, answer in sorted(answers.items())
             if answer.findings
         )
@@ -198,6 +214,8 @@ def _fits(
 ) -> tuple[str, ...] | None:
     """Return the reports that an extractor is handed, or None where it is not worth asking."""
     match = manifest.match
+    if match.transcripts:
+        return None
     reports = tuple(r for r in material.reports if _wants(match.reports, r, all_of_them))
     words = {os.path.basename(word) for word in material.argv}
     if match.always or reports or words & set(match.argv) or (match.options and options.get(manifest.id)):
@@ -278,7 +296,9 @@ def _identity(finding: Finding) -> tuple[Any, ...]:
     return ("text", finding.kind, finding.error_type, finding.code, finding.message)
 
 
-def _artifact(name: str, answer: ExtractorAnswer, sources: dict[str, bytes], redactor: Redactor) -> DiagnosticArtifact:
+def artifact(
+    name: str, answer: ExtractorAnswer, sources: Mapping[str, bytes], redactor: Redactor
+) -> DiagnosticArtifact:
     """Return one extractor's findings with the text of their evidence, within the bound of an artifact."""
     findings: list[dict[str, Any]] = []
     payload: dict[str, Any] = {"findings": findings, "totals": answer.totals, "omitted": 0}
@@ -296,7 +316,7 @@ def _artifact(name: str, answer: ExtractorAnswer, sources: dict[str, bytes], red
     )
 
 
-def _excerpt(spans: Sequence[EvidenceSpan], sources: dict[str, bytes]) -> str:
+def _excerpt(spans: Sequence[EvidenceSpan], sources: Mapping[str, bytes]) -> str:
     """Cut the text of the first span that lies in a stream; reports are not quoted, their text was never redacted."""
     for span in spans:
         if span.source in sources and span.start < span.end <= len(sources[span.source]):

@@ -26,7 +26,8 @@ class Match(Wire):
 
     ``reports`` are globs for the paths of report files, ``argv`` words whose base name is one of the
     command's, ``contains`` strings that stand in the output; with ``options`` it is asked where the user's settings hold
-    something for it.
+    something for it. ``transcripts`` are the names of formats of transcripts: such an extractor is asked only where a
+    transcript is to be read, and ``contains`` are then the marks by which its format is told.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -35,6 +36,7 @@ class Match(Wire):
     argv: tuple[str, ...] = ()
     contains: tuple[str, ...] = ()
     options: Annotated[bool, Field(strict=True)] = False
+    transcripts: tuple[str, ...] = ()
 
     @property
     def always(self) -> bool:

@@ -38,7 +38,8 @@ class RunnerOptions:
     ``timeout_seconds`` bounds one attempt, ``deadline_at`` all of them on the monotonic clock (None: no bound) with
     ``deadline_seconds`` the length it was set to; ``grace_seconds`` is the time between TERM and KILL. ``tty`` is auto, always or
     never. ``warm_up`` is called once a command has run for ``warm_up_seconds``, to start what a failure will need.
-    ``outputs`` are where the command's standard output and error go: our descriptors by default.
+    ``outputs`` are where the command's standard output and error go: our descriptors by default. ``spool`` keeps the whole of
+    standard output.
     """
 
     def __init__(
@@ -55,7 +56,9 @@ class RunnerOptions:
         replayed_input: int | None = None,
         held: standard.Held | None = None,
         closed: frozenset[int] = frozenset(),
+        spool: standard.Spool | None = None,
     ) -> None:
+        self.spool = spool
         self.timeout_seconds = timeout_seconds
         self.deadline_at = deadline_at
         self.deadline_seconds = deadline_seconds
@@ -84,6 +87,8 @@ class ProcessRunner:
         """Start the command of a proposal; see the port."""
         if self._options.held:
             self._options.held.clear()
+        if self._options.spool:
+            self._options.spool.clear()
         wiring = _Wiring(self._sinks, proposal, self._options)
         guard = group.Guard()
         began = time.time()
@@ -274,6 +279,8 @@ class Attempt:
         if not self._sinks[fd].closed:
             self._sinks[fd].write(chunk)
         self._captures[fd].add(chunk)
+        if self._options.spool is not None and fd == STDOUT:
+            self._options.spool.keep(chunk)
         if read in self._owed:
             self._owed[read] -= len(chunk)
 

@@ -105,6 +105,59 @@ class HeldSink:
         """Do nothing: nothing is pending."""
 
 
+class Spool:
+    """The output of one attempt on disk while it passes through, up to a limit: beyond it the oldest part is given up.
+
+    Two files take turns, so that nothing is ever copied: a full one waits until the other one is full, too.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._half = limit // 2
+        self._older, self._newer = _unnamed_file(), _unnamed_file()
+        self._size = 0
+        self._cut = False
+        self._broken = False
+
+    def clear(self) -> None:
+        """Forget what is kept: another attempt starts."""
+        for fd in (self._older, self._newer):
+            _empty(fd)
+        self._size, self._cut, self._broken = 0, False, False
+
+    def keep(self, chunk: bytes) -> None:
+        """Keep a chunk; where the disk is full, what comes from now on is lost, and the command goes on."""
+        if self._broken:
+            return
+        try:
+            if self._size >= self._half:
+                self._cut = self._cut or os.fstat(self._older).st_size > 0
+                self._older, self._newer = self._newer, self._older
+                _empty(self._newer)
+                self._size = 0
+            _write_all(self._newer, chunk)
+            self._size += len(chunk)
+        except OSError:
+            self._broken = True
+
+    def read(self) -> bytes:
+        """Return what was kept, from the start of a line on."""
+        kept = b"".join(_content(fd) for fd in (self._older, self._newer))
+        return kept[kept.find(b"\n") + 1 :] if self._cut else kept
+
+
+def _empty(fd: int) -> None:
+    os.ftruncate(fd, 0)
+    os.lseek(fd, 0, os.SEEK_SET)
+
+
+def _content(fd: int) -> bytes:
+    os.lseek(fd, 0, os.SEEK_SET)
+    chunks = []
+    while chunk := os.read(fd, READ_BYTES):
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
 def _unnamed_file() -> int:
     """Return a descriptor of a file that nobody else can open and that vanishes with us."""
     directory = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - the file has no name there

@@ -63,3 +63,34 @@ def test_attempts_that_are_not_in_the_history_count_by_their_number():
 def test_failed_actions_in_a_row(actions, run):
     history = [an_envelope(executed_actions=[{"name": "edit", "ok": ok} for ok in row]) for row in actions]
     assert run == failed_actions_in_a_row(history)
+
+
+def _in_session(*usages, session="s"):
+    return [
+        an_envelope(usage={"cumulative": True, **u}, transcript={"format": "x", "session": session}) for u in usages
+    ]
+
+
+# What the attempts report, and what they have cost together.
+_SESSIONS = {
+    "going-on": (_in_session({"cost_usd": 0.3, "tokens": 10}, {"cost_usd": 0.5, "tokens": 25}), (0.5, 25)),
+    "anew": (_in_session({"cost_usd": 0.3, "tokens": 10}, {"cost_usd": 0.2, "tokens": 4}), (0.5, 14)),
+    "anew-and-on": (_in_session({"tokens": 10}, {"tokens": 4}, {"tokens": 6}), (None, 16)),
+    "unknown-between": (_in_session({"tokens": 10}, {}, {"tokens": 12}), (None, 12)),
+    "two-sessions": (_in_session({"tokens": 10}) + _in_session({"tokens": 12}, session="t"), (None, 22)),
+    "another-between": (
+        _in_session({"tokens": 10}) + _in_session({"tokens": 1}, session="t") + _in_session({"tokens": 12}),
+        (None, 13),
+    ),
+    "not-cumulative": (
+        _in_session({"tokens": 10, "cumulative": False}, {"tokens": 12, "cumulative": False}),
+        (None, 22),
+    ),
+    "session-unknown": ([an_envelope(usage={"tokens": n, "cumulative": True}) for n in (10, 12)], (None, 22)),
+}
+
+
+@pytest.mark.parametrize(("history", "spent"), _SESSIONS.values(), ids=_SESSIONS)
+def test_totals_of_a_session_are_counted_once(history, spent):
+    budget = budget_of(history, Policy())
+    assert spent == (budget.cost_usd_used, budget.tokens_used)

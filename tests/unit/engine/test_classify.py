@@ -22,6 +22,14 @@ def _category(**given):
 
 
 _CATEGORIES = {
+    "told-failed": ({"exit_code": 0, "told_failed": True}, Category.EXECUTION_FAILURE),
+    "told-passed": ({"exit_code": 0, "told_failed": False}, Category.SUCCESS),
+    "told-passed-and-failed": ({"told_failed": False, "findings": [a_finding()]}, Category.EXECUTION_FAILURE),
+    "told-failed-and-check": (
+        {"exit_code": 0, "told_failed": True, "checks_failed": True},
+        Category.VERIFICATION_FAILED,
+    ),
+    "told-failed-at-a-time-limit": ({"timed_out": True, "told_failed": True}, Category.TIMEOUT),
     "success": ({"exit_code": 0}, Category.SUCCESS),
     "failure": ({}, Category.EXECUTION_FAILURE),
     "signal": ({"exit_code": 139, "signal": "SIGSEGV"}, Category.EXECUTION_FAILURE),

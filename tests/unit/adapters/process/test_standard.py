@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from kos_retry.adapters.process import standard
-from kos_retry.adapters.process.standard import Held
+from kos_retry.adapters.process.standard import Held, Spool
 
 
 def _read_all(fd: int) -> bytes:
@@ -143,3 +143,47 @@ def test_readers_of_the_same_input_do_not_disturb_each_other():
 
 def test_descriptors_are_not_inherited():
     assert not os.get_inheritable(standard._unnamed_file())
+
+
+def _spooled(limit: int, *chunks: bytes) -> Spool:
+    spool = Spool(limit)
+    for chunk in chunks:
+        spool.keep(chunk)
+    return spool
+
+
+def test_spool_keeps_all_that_fits():
+    assert b"a\nb\nc\n" == _spooled(100, b"a\n", b"b\nc", b"\n").read()
+
+
+def test_spool_reads_the_same_twice():
+    spool = _spooled(100, b"a\n")
+    assert (b"a\n", b"a\n") == (spool.read(), spool.read())
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 20, 50])
+def test_full_spool_keeps_whole_lines_at_the_end(size):
+    output = b"".join(b"line %03d\n" % n for n in range(100))
+    kept = _spooled(80, *(output[at : at + size] for at in range(0, len(output), size))).read()
+    assert (True, True) == (output.endswith(kept), kept.startswith(b"line "))
+    assert 40 - len(b"line 000\n") <= len(kept) <= 80 + 2 * size
+
+
+def test_spool_of_the_next_attempt_starts_empty():
+    spool = _spooled(10, b"a\nb\nc\nd\ne\nf\n", b"g\n")
+    spool.clear()
+    spool.keep(b"new")
+    assert b"new" == spool.read()
+
+
+def test_full_disk_ends_the_spooling_and_nothing_else(monkeypatch):
+    spool = _spooled(100, b"a\n")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(standard, "_write_all", full)
+    spool.keep(b"b\n")
+    monkeypatch.undo()
+    spool.keep(b"c\n")
+    assert b"a\n" == spool.read()
