@@ -78,6 +78,8 @@ PIPE_BYTES = 1024 * 1024
 TRANSCRIPT_BYTES = 64 * 1024 * 1024
 # Lines of a transcript's stream that are no JSON, kept as evidence: what the command itself complained of (heuristic).
 TRANSCRIPT_PROSE_BYTES = 64 * 1024
+# What an envelope keeps of one action's result: all of them together stay far below a log (heuristic).
+MAX_ACTION_RESULT_BYTES = 1024
 # Failed actions whose results are looked through for failing tests, the latest first (heuristic).
 MAX_TEST_RUNS = 5
 # What is read of an actions file at most: the end of what one attempt appended.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from kos_retry.limits import MAX_ACTION_INPUT_BYTES
 from kos_retry.model import Action
 from kos_retry.text.bounds import cut_bytes
 from kos_retry.text.jsonvalue import json_value
+from kos_retry.text.times import without_times
 
 # What changes from call to call without changing what is done: ids, clocks and prose.
 _INCIDENTAL = frozenset(
@@ -29,11 +29,6 @@ _INCIDENTAL = frozenset(
         "trace_id",
         "ts",
     }
-)
-# Durations and clocks in a result. Other numbers are kept: a poll that counts on has seen something new.
-_TIMES = re.compile(
-    r"\b\d{1,9}(?:\.\d{1,9})? ?(?:ns|us|µs|ms|s|secs?|seconds?|mins?|minutes?)\b"
-    r"|\b(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
 )
 
 
@@ -86,7 +81,7 @@ def counted(actions: Iterable[Action]) -> dict[str, tuple[int, Action]]:
 def _outcome(result: Any) -> bytes:
     """Return what two results have in common where they differ only in the time that something took."""
     if isinstance(result, str):
-        result = _TIMES.sub("<time>", result)
+        result = without_times(result)
     return orjson.dumps(result, option=orjson.OPT_SORT_KEYS)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from kos_retry.sdk import Answer, Request
 from kos_retry.text.bounds import byte_length, cut_bytes
 from kos_retry.text.jsonvalue import json_value
+from kos_retry.text.times import without_times
 
 # The latest actions are kept, each with so much of its input and result; all together fit into one answer.
 MAX_ACTIONS = 64
@@ -189,15 +190,23 @@ def shortened(value: Any, limit: int) -> Any:
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """Return a text without its middle where it is longer than ``limit`` bytes; more of its end than of its start."""
-    size = byte_length(text)
-    if size <= limit:
+    """Return a text without its middle where it is longer than ``limit`` bytes; more of its end than of its start.
+
+    Cuts fall on line ends where one is near, and times do not count in the digest: so two texts that differ in the time that
+    something took do so after the cut as well.
+    """
+    raw = text.encode("utf-8", "replace")
+    if len(raw) <= limit:
         return text
     from hashlib import blake2b
 
-    raw = text.encode("utf-8", "replace")
-    head, tail = raw[: limit // 4].decode("utf-8", "ignore"), raw[-(limit - limit // 4) :].decode("utf-8", "ignore")
-    return f"{head}\n[{size - limit} bytes omitted, {blake2b(raw, digest_size=8).hexdigest()}]\n{tail}"
+    start, end = limit // 4, len(raw) - (limit - limit // 4)
+    start = raw.rfind(b"\n", start // 2, start) + 1 or start
+    end = raw.find(b"\n", end, end + limit // 4) + 1 or end
+    head, middle, tail = (part.decode("utf-8", "ignore") for part in (raw[:start], raw[start:end], raw[end:]))
+    middle = without_times(middle)
+    digest = blake2b(middle.encode(), digest_size=8).hexdigest()
+    return f"{head.rstrip()}\n[{byte_length(middle)} bytes omitted, {digest}]\n{tail}"
 
 
 def said(content: Any) -> Any:

@@ -13,9 +13,10 @@ from kos_retry.adapters.extraction.manifest import Manifest
 from kos_retry.engine import actions
 from kos_retry.engine.redact import Redactor
 from kos_retry.errors import ExtractorError, UnknownNameError
-from kos_retry.limits import MAX_TEST_RUNS, TRANSCRIPT_PROSE_BYTES
+from kos_retry.limits import MAX_ACTION_RESULT_BYTES, MAX_TEST_RUNS, TRANSCRIPT_PROSE_BYTES
 from kos_retry.model import Action, CauseKind, DiagnosticArtifact, ExtractorAnswer, Finding, Transcript, Usage
 from kos_retry.model.finding import FindingKind
+from kos_retry.sdk.agents import shortened
 
 # Not a format: the one whose marks are found.
 AUTO = "auto"
@@ -112,7 +113,7 @@ def read(extraction: Extraction, material: Material, text: TranscriptText, redac
         text.stream,
         transcript=_transcript(name, answer, done),
         findings=answer.findings,
-        actions=done,
+        actions=tuple(a.model_copy(update={"result": shortened(a.result, MAX_ACTION_RESULT_BYTES)}) for a in done),
         usage=answer.usage,
         artifacts=(artifact(reader.id, answer, {}, redactor),) if failed else (),
         failing_tests=failing_tests(extraction, done) if failed else (),

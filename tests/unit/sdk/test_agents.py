@@ -9,6 +9,7 @@ import pytest
 from kos_retry.model import CauseKind, ExtractorAnswer
 from kos_retry.sdk import Request, agents
 from kos_retry.sdk.agents import RANKS, Story, cut_middle, said, shortened
+from kos_retry.text.times import without_times
 
 
 def _story(**attempt) -> Story:
@@ -195,6 +196,19 @@ def test_short_fields_survive_beside_a_long_one():
 
 def test_what_no_reader_takes_becomes_text():
     assert json.dumps(shortened({"n": 2**80, "f": float("nan"), "s": "\ud800"}, 2048))
+
+
+@pytest.mark.parametrize("at", [5, 150, 290], ids=["head", "middle", "tail"])
+def test_times_are_no_difference_of_cut_texts(at):
+    def cut(took: str, count: int) -> str:
+        return without_times(
+            cut_middle(
+                "".join(f"line {n}\n" + (f"{count} ran in {took}\n" if n == at else "") for n in range(300)), 1024
+            )
+        )
+
+    assert cut("0.42s", 7) == cut("112.5s", 7)
+    assert cut("0.42s", 7) != cut("0.42s", 8)
 
 
 def test_cut_text_keeps_more_of_its_end():

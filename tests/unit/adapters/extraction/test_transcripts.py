@@ -207,7 +207,7 @@ def test_secret_in_a_transcript_is_not_told(extraction, secret):
 
 @pytest.mark.parametrize("offset", range(0, len(_SECRET), 4))
 def test_secret_that_a_cut_goes_through_is_not_told(extraction, offset):
-    for lead in (1024 - offset, 90_000 - 3072 - offset):
+    for lead in (256 - offset, 1024 - offset, 90_000 - 768 - offset, 90_000 - 3072 - offset):
         result = "a" * lead + _SECRET + "b" * (90_000 - lead - len(_SECRET))
         raw = json.dumps({"tool": "sh", "ok": False, "result": result})
         told = _observed(extraction, raw, 1).executed_actions[0].result
