@@ -40,8 +40,9 @@ ENDINGS = (
     ("loop_detected", re.compile(r"(?i)\bloop detected\b")),
     ("turn_limit", re.compile(r"(?i)\bmax(?:imum)? session turns\b")),
     ("permission_denied", re.compile(r"(?i)\bagent execution (?:blocked|stopped)\b")),
-    ("malformed_output", re.compile(r"(?i)\bmalformed function call\b|\binvalid stream\b.{0,80}\bmalformed\b")),
-    ("no_output", re.compile(r"(?i)\binvalid stream\b|\bempty response\b|\bno (?:response|finish reason)\b")),
+    ("no_output", re.compile(r"(?i)\bempty response\b|\bno (?:response|finish reason)\b")),
+    ("malformed_output", re.compile(r"(?i)\bmalformed (?:function|tool) call\b")),
+    ("no_output", re.compile(r"(?i)\binvalid stream\b")),
 )
 FIXES = {
     "auth": "check the credential: log in again, or renew the API key",

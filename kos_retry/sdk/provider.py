@@ -42,6 +42,7 @@ _WORDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             r"\bpayment required\b",
             r"\bout of credits?\b",
             r"\bbilling\b",
+            r"\bupgrade (?:to|your plan)\b",
         ),
     ),
     (
@@ -56,6 +57,7 @@ _WORDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             r"\btoken count.{0,40}\bexceeds\b",
             r"\bexceeds? the (?:maximum|model).{0,40}\btokens?\b",
             r"\bran out of room\b",
+            r"\boutput token (?:maximum|limit)\b",
         ),
     ),
     (

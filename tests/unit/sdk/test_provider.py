@@ -15,6 +15,8 @@ _MEANING = {
     "Prompt is too long: 210000 tokens": "context_window",
     "this model's maximum context length is 8192 tokens": "context_window",
     "the input token count (1200000) exceeds the maximum number of tokens allowed": "context_window",
+    "the response exceeded the 32000 output token maximum": "context_window",
+    "to use this, upgrade to the next plan": "billing",
     "401 Unauthorized": "auth",
     "unexpected status 401: no such key": "auth",
     "request failed, last status: 403": "auth",
