@@ -19,6 +19,8 @@ from kos_retry.adapters.extraction.transcripts import (
     formats,
     reader_of,
 )
+from kos_retry.adapters.own_rules import OwnRules
+from kos_retry.cli.instruments import Instruments
 from kos_retry.cli.observe import envelope_of
 from kos_retry.engine.redact import Redactor
 from kos_retry.errors import InputError, UnknownNameError
@@ -42,7 +44,7 @@ def extraction():
 def _observed(extraction, raw: bytes | str, exit_code: int = 0, name: str = AUTO, redactor=None, **fields):
     text = raw if isinstance(raw, str) else raw.decode("utf-8", "replace")
     row = OutcomeRow.model_validate({"exit_code": exit_code, "stdout": text, "transcript": name, **fields})
-    return envelope_of(row, redactor or Redactor([_SECRET]), extraction)
+    return envelope_of(row, Instruments(redactor or Redactor([_SECRET]), extraction, OwnRules((), pytest.fail)))
 
 
 def _recorded(directory: Path) -> tuple[bytes, dict, int]:
