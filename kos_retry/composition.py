@@ -21,13 +21,14 @@ from kos_retry.text.bounds import well_formed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kos_retry.adapters.actions import ActionsFile
     from kos_retry.adapters.extraction.child import Host
     from kos_retry.adapters.extraction.extract import Extraction
     from kos_retry.adapters.extraction.transcripts import TranscriptText
     from kos_retry.adapters.observation import OutcomeObserver
+    from kos_retry.adapters.store.memory import StoreMemory
     from kos_retry.model import Decision, FailureEnvelope
     from kos_retry.outcome import Outcome, Proposal, Result
     from kos_retry.settings import RunSettings
@@ -37,8 +38,9 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
     """Run a command under the given settings and return how it ended."""
     environment = dict(os.environ)
     session = settings.session or state.new_session_id(time.time(), os.urandom(4))
-    directory = state.session_directory(state.state_directory(settings.state_dir, environment), session)
-    redactor = Redactor(secret_values(environment, settings.mask_env))
+    root = state.state_directory(settings.state_dir, environment)
+    directory = state.session_directory(root, session)
+    redactor = Redactor(secret_values(environment, settings.mask_env) + _store_secrets(settings.store))
     shown_argv = [_shown(word, redactor) for word in argv]
     closed = standard.occupy()
     replayed = standard.spool_input() if settings.replay_stdin and standard.STDIN not in closed else None
@@ -46,9 +48,10 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
     held = standard.Held() if settings.hold_output else None
     spool = standard.Spool(limits.TRANSCRIPT_BYTES) if settings.transcript else None
     actions = _actions_file(settings)
-    late = _Late(redactor, settings, spool, actions)
-    # A state directory that cannot be used concerns the journal and the next attempt alike; it is told once.
+    # A state directory that cannot be used concerns journal, store and the next attempt alike; it is told once.
     warn_of_state = _Once()
+    remembering = _Remembering(settings.store, root, shown_argv, warn_of_state)
+    late = _Late(redactor, settings, remembering, spool, actions)
     options = RunnerOptions(
         timeout_seconds=settings.timeout,
         deadline_at=None if settings.deadline is None else time.monotonic() + settings.deadline,
@@ -94,6 +97,7 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
             settings=settings,
         ),
         clock=SystemClock(signal_pipe),
+        memory=late,
         flaky_fails=settings.flaky_result == "fail",
     )
     try:
@@ -126,13 +130,35 @@ class _Once:
             tell(message)
 
 
+class _Remembering:
+    """What the memory of a run is made of, when a failure asks for it."""
+
+    def __init__(self, store: str | None, root: str, shown_argv: Sequence[str], warn: Callable[[str], None]) -> None:
+        self._store = store
+        self._root = root
+        self._shown_argv = shown_argv
+        self._warn = warn
+
+    def memory(self) -> StoreMemory | None:
+        """Return the memory, None where the store is switched off."""
+        from kos_retry.adapters.store.location import locate
+        from kos_retry.adapters.store.memory import StoreMemory
+
+        location = locate(self._store, self._root)
+        if location is None:
+            return None
+        # What goes wrong with a store of its own place is another matter than the state directory.
+        return StoreMemory(location, self._shown_argv, tell if location.chosen else self._warn)
+
+
 class _Late:
-    """Observer and judge, imported when the first attempt has failed or takes long enough that it may."""
+    """Observer, judge and memory, imported when the first attempt has failed or takes long enough that it may."""
 
     def __init__(
         self,
         redactor: Redactor,
         settings: RunSettings,
+        remembering: _Remembering,
         spool: standard.Spool | None,
         actions: ActionsFile | None,
     ) -> None:
@@ -140,6 +166,8 @@ class _Late:
         self._actions = actions
         self._redactor = redactor
         self._settings = settings
+        self._remembering = remembering
+        self._memory: StoreMemory | None = None
         self._host: Host | None = None
         self._extraction: Extraction | None = None
         self._observer: OutcomeObserver | None = None
@@ -180,7 +208,13 @@ class _Late:
             next_attempt=NextAttempt.SAME if settings.guidance == "none" else NextAttempt.MAY_DIFFER,
         )
         schedule = Schedule(settings.delay, settings.backoff, settings.max_delay, settings.jitter, self._seed)
-        return decide(history, policy, schedule=schedule, seconds_used=seconds_used)
+        known = self._memory.recall(history[-1]) if self._memory else None
+        return decide(history, policy, schedule=schedule, seconds_used=seconds_used, known=known)
+
+    def remember(self, result: Result) -> None:
+        """Record how a run ended that failed at least once; see the port."""
+        if self._memory is not None:
+            self._memory.remember(result)
 
     def close(self) -> None:
         """End what was started."""
@@ -230,6 +264,7 @@ class _Late:
                 transcript=self._transcript if self._spool is not None else None,
                 actions=self._actions,
             )
+            self._memory = self._remembering.memory()
         return self._observer
 
 
@@ -239,6 +274,14 @@ def _actions_file(settings: RunSettings) -> ActionsFile | None:
     from kos_retry.adapters.actions import ActionsFile
 
     return ActionsFile(settings.actions)
+
+
+def _store_secrets(store: str | None) -> list[str]:
+    if store is None:
+        return []
+    from kos_retry.text.urls import passwords
+
+    return passwords(store)
 
 
 def _workspace() -> str:

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kos_retry.model import Decision, FailureEnvelope
     from kos_retry.outcome import Outcome
-    from kos_retry.ports import AttemptRunner, Checks, Clock, Journal, Judge, Observer, Proposer, Reporter
+    from kos_retry.ports import AttemptRunner, Checks, Clock, Journal, Judge, Memory, Observer, Proposer, Reporter
 
 _SIGNAL_BASE = 128
 
@@ -31,6 +31,7 @@ class Loop:
         journal: Journal,
         reporter: Reporter,
         clock: Clock,
+        memory: Memory,
         flaky_fails: bool = False,
     ) -> None:
         self._proposer = proposer
@@ -41,6 +42,7 @@ class Loop:
         self._journal = journal
         self._reporter = reporter
         self._clock = clock
+        self._memory = memory
         self._flaky_fails = flaky_fails
 
     def run(self) -> Result:
@@ -64,7 +66,8 @@ class Loop:
                 if outcome.survivors:
                     self._reporter.left_running(outcome)
                 status = _passed(history, differed)
-                return self._end(Result(status, self._code_of_pass(status, history), attempt, history, decision))
+                code = self._code_of_pass(status, history)
+                return self._end(Result(status, code, attempt, history, decision, differed), counts=True)
             envelope = self._observer.observe(proposal, outcome)
             decision = self._judge.decide([*history, envelope], self._clock.now() - began)
             envelope = envelope.model_copy(update={"emitted_recommendation": decision.recommendation})
@@ -75,10 +78,14 @@ class Loop:
             if not goes_on:
                 status = FAILED if outcome.cancelled_by is None else CANCELLED
                 # A command that exits with 0 and fails a check has failed all the same.
-                return self._end(Result(status, outcome.exit_code or 1, attempt, history, decision))
+                code = outcome.exit_code or 1
+                # What was cut short says nothing about what it would have come to.
+                counts = status == FAILED and not outcome.sink_closed
+                return self._end(Result(status, code, attempt, history, decision, differed), counts=counts)
             interrupted = self._clock.wait(decision.delay_seconds or 0.0)
             if interrupted is not None:
-                return self._end(Result(CANCELLED, _SIGNAL_BASE + interrupted, attempt, history, decision))
+                code = _SIGNAL_BASE + interrupted
+                return self._end(Result(CANCELLED, code, attempt, history, decision, differed), counts=False)
             attempt += 1
 
     def _goes_on(self, decision: Decision, outcome: Outcome) -> bool:
@@ -93,9 +100,11 @@ class Loop:
     def _code_of_pass(self, status: str, history: list[FailureEnvelope]) -> int:
         return history[0].exit_code or 1 if status == FLAKY and self._flaky_fails else 0
 
-    def _end(self, result: Result) -> Result:
+    def _end(self, result: Result, *, counts: bool) -> Result:
         self._journal.end(result)
         self._reporter.end(result)
+        if counts and result.history:
+            self._memory.remember(result)
         return result
 
 

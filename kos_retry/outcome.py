@@ -121,15 +121,30 @@ CANCELLED = "cancelled"
 
 
 class Result:
-    """How a run ended: its status, our exit code, and the history of its failures."""
+    """How a run ended: its status, our exit code, and the history of its failures.
 
-    __slots__ = ("attempts", "decision", "exit_code", "history", "status")
+    ``differed`` says that guidance reached an attempt, so that they were not all the same.
+    """
+
+    __slots__ = ("attempts", "decision", "differed", "exit_code", "history", "status")
 
     def __init__(
-        self, status: str, exit_code: int, attempts: int, history: Sequence[FailureEnvelope], decision: Decision | None
+        self,
+        status: str,
+        exit_code: int,
+        attempts: int,
+        history: Sequence[FailureEnvelope],
+        decision: Decision | None,
+        differed: bool = False,
     ) -> None:
         self.status = status
         self.exit_code = exit_code
         self.attempts = attempts
         self.history = tuple(history)
         self.decision = decision
+        self.differed = differed
+
+    @property
+    def passed(self) -> bool:
+        """Return whether the last attempt passed, whatever came before."""
+        return self.status in (PASSED, FLAKY, REPAIRED)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Protocol
 
-from kos_retry.model import Decision, DiagnosticArtifact, FailureEnvelope
+from kos_retry.model import Decision, DiagnosticArtifact, FailureEnvelope, Sighting
 from kos_retry.outcome import Captured, Outcome, Proposal, Result
 
 
@@ -67,6 +69,45 @@ class Journal(Protocol):
 
     def end(self, result: Result) -> None:
         """Record how the session ended."""
+
+
+class Memory(Protocol):
+    """What is remembered from run to run; losing it never loses a run."""
+
+    def remember(self, result: Result) -> None:
+        """Record how a run ended that somebody did not cut short; a pass on the first attempt leaves nothing to record."""
+
+
+class Store(Protocol):
+    """Where sightings are kept, by whoever shares it; every method raises StoreError when it cannot be used."""
+
+    @property
+    def origin(self) -> str:
+        """Return the store's own random id, which sightings that are recorded in it carry."""
+
+    def add(self, sightings: Iterable[Sighting]) -> int:
+        """Add sightings, all or none of them, and return how many were new: one that is known is not added twice."""
+
+    def of_failure(self, command: str, signature: str, limit: int) -> tuple[Sighting, ...]:
+        """Return the newest sightings of one failure of one command, the newest first."""
+
+    def lessons(self, limit: int) -> tuple[Sighting, ...]:
+        """Return the newest sightings that their runs ended with, the newest first."""
+
+    def lessons_like(self, command: str, signature: str, coarse: str, limit: int) -> tuple[Sighting, ...]:
+        """Return lessons of the same failure, whatever the command, then those of this command's failures of the class."""
+
+    def failures(self, limit: int, *, flaky: bool) -> tuple[tuple[str, str], ...]:
+        """Return commands with signatures: the last seen first, or those that passed on retry, the most costly first."""
+
+    def all(self) -> Iterator[Sighting]:
+        """Yield everything, the oldest first."""
+
+    def prune(self, older_than: datetime | None = None, keep: int | None = None) -> int:
+        """Drop what is older than a moment, and the oldest beyond a number; return how many were dropped."""
+
+    def close(self) -> None:
+        """Let go of it; what was added stays."""
 
 
 class Reporter(Protocol):

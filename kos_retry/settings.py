@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 REPORT_FORMATS = ("text", "json", "markdown")
 # How guidance can reach the next attempt.
 DELIVERIES = ("none", "stdin", "env", "file", "arg", "append")
+# How a value of --store begins: switched off, a file, or a server.
+STORE_NONE = "none"
+STORE_FILE = "sqlite:"
+STORE_SERVERS = ("postgresql://", "postgres://")
 _SESSION_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _SESSION_LENGTH = 64
 
@@ -128,6 +132,7 @@ class RunSettings:
         self.tty: str = values["tty"]
         self.session: str | None = values["session"]
         self.state_dir: str | None = values["state_dir"]
+        self.store: str | None = values["store"]
         self.report: list[tuple[str, str]] = values["report"]
         self.mask_env: list[str] = values["mask_env"]
         self.nested: str = values["nested"]
@@ -194,6 +199,16 @@ def _report(text: str) -> tuple[str, str]:
 def _text(text: str) -> str:
     if not text:
         raise ValueError("the value is empty")
+    return text
+
+
+def _store(text: str) -> str:
+    if text == STORE_NONE or (text.startswith(STORE_FILE) and len(text) > len(STORE_FILE)):
+        return text
+    if not text.startswith(STORE_SERVERS):
+        from kos_retry.text.urls import without_password
+
+        raise ValueError(f"'{without_password(text)}' is not none, {STORE_FILE}FILE or {STORE_SERVERS[0]}…")
     return text
 
 
@@ -423,6 +438,15 @@ RUN_OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "state-dir", _text, None, "DIR", "Where sessions are kept.", section=_KEEP, unset="the user's state directory"
+    ),
+    Option(
+        "store",
+        _store,
+        None,
+        "URL",
+        "Where outcomes are remembered: sqlite:FILE, postgresql://…, or none.",
+        section=_KEEP,
+        unset="a file in the state directory",
     ),
     Option(
         "report",

@@ -27,8 +27,17 @@ app.add_typer(sessions_app, name="sessions")
 app.add_typer(extractors_app, name="extractors")
 config_app = typer.Typer(help="The settings that hold here.", rich_markup_mode=None)
 app.add_typer(config_app, name="config")
+history_app = typer.Typer(help="What is remembered across sessions.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(history_app, name="history")
 
 StateDir = Annotated[str | None, typer.Option("--state-dir", metavar="DIR", help="Where sessions are kept.")]
+StoreUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--store", metavar="URL", help="The store: sqlite:FILE or postgresql://…; the configured one without it."
+    ),
+]
+Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most so many.")]
 MaskEnv = Annotated[
     list[str] | None,
     typer.Option("--mask-env", metavar="NAME", help="Treat a variable's value as a secret; repeatable."),
@@ -287,6 +296,66 @@ def sessions_show(
     from kos_retry.cli import sessions as work
 
     work.show_session(session, state_dir, _chosen(form, _FORMATS))
+
+
+@history_app.command("signatures")
+def history_signatures(
+    store: StoreUrl = None, state_dir: StateDir = None, limit: Limit = 50, form: Format = "text"
+) -> None:
+    """List the failures, the last seen first."""
+    from kos_retry.cli import history as work
+
+    work.signatures(work.Place(store, state_dir), limit, _chosen(form, ("text", "json")))
+
+
+@history_app.command("flaky")
+def history_flaky(store: StoreUrl = None, state_dir: StateDir = None, limit: Limit = 50, form: Format = "text") -> None:
+    """List the failures that passed on retry, the most costly first."""
+    from kos_retry.cli import history as work
+
+    work.flaky(work.Place(store, state_dir), limit, _chosen(form, ("text", "json")))
+
+
+@history_app.command("lessons")
+def history_lessons(
+    store: StoreUrl = None, state_dir: StateDir = None, limit: Limit = 50, form: Format = "text"
+) -> None:
+    """Tell how the sessions ended that did not pass at once, the newest first."""
+    from kos_retry.cli import history as work
+
+    work.lessons(work.Place(store, state_dir), limit, _chosen(form, ("text", "json")))
+
+
+@history_app.command("export")
+def history_export(store: StoreUrl = None, state_dir: StateDir = None) -> None:
+    """Write everything as JSON Lines."""
+    from kos_retry.cli import history as work
+
+    work.export(work.Place(store, state_dir))
+
+
+@history_app.command("import")
+def history_import(source: Source = "-", store: StoreUrl = None, state_dir: StateDir = None) -> None:
+    """Read what another store exported; what is known already is not counted twice."""
+    from kos_retry.cli import history as work
+
+    raise typer.Exit(work.import_lines(work.Place(store, state_dir), source))
+
+
+@history_app.command("prune")
+def history_prune(
+    older_than: Annotated[
+        str | None, typer.Option("--older-than", metavar="DURATION", help="Drop what is older, for example 90d.")
+    ] = None,
+    keep: Annotated[int | None, typer.Option("--keep", metavar="N", min=0, help="Keep only the newest.")] = None,
+    store: StoreUrl = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Drop old outcomes; without an option those that are dropped by themselves in time."""
+    from kos_retry.cli import history as work
+    from kos_retry.text.durations import parse_duration
+
+    work.prune(work.Place(store, state_dir), _read("older-than", parse_duration, older_than), keep)
 
 
 @extractors_app.command("list")

@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from kos_retry.adapters import config, state
 from kos_retry.adapters.extraction.extract import Extraction, Material, bundled
-from kos_retry.cli.output import write_text
+from kos_retry.adapters.store.location import locate, with_store
+from kos_retry.cli.output import complain, write_text
 from kos_retry.cli.run import settings_of
 from kos_retry.engine.redact import Redactor
 from kos_retry.errors import KosRetryError
+from kos_retry.limits import STORE_WRITE_SECONDS
 
 # Two pipes, two terminals, a spool and a pipe for signals, twice over.
 _FILES_NEEDED = 32
@@ -52,6 +54,20 @@ def _state() -> Finding:
     state.write_private(probe, b"x" * 4096)
     os.unlink(probe)
     return Finding(True, f"{root} can be written")
+
+
+def _store() -> Finding:
+    try:
+        settings = settings_of({}, os.environ)
+    except KosRetryError:
+        return Finding(True, "not looked for, see configuration")
+    location = locate(settings.store, state.state_directory(settings.state_dir, os.environ))
+    if location is None:
+        return Finding(True, "switched off")
+    if location.file is not None and not os.path.exists(location.file):
+        return Finding(True, f"none yet in {location.shown}")
+    origin = with_store(location, STORE_WRITE_SECONDS, complain, lambda store: store.origin)
+    return Finding(True, f"{location.shown} can be read, its id is {origin}")
 
 
 def _temporary() -> Finding:
@@ -102,6 +118,7 @@ def _nested() -> Finding:
 _LOOKS: tuple[tuple[str, Callable[[], Finding]], ...] = (
     ("interpreter", _interpreter),
     ("state directory", _state),
+    ("store", _store),
     ("temporary directory", _temporary),
     ("configuration", _configuration),
     ("processes", _processes),

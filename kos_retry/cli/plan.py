@@ -11,6 +11,7 @@ from kos_retry.engine.backoff import Schedule
 from kos_retry.settings import DEFAULT, RUN_OPTIONS, Check, Option, RunSettings
 from kos_retry.text.durations import format_duration
 from kos_retry.text.escapes import printable
+from kos_retry.text.urls import without_password
 from kos_retry.text.words import count
 
 # An uncapped schedule is shown this far.
@@ -50,7 +51,8 @@ def _one(option: Option, value: Any) -> str:
         return ":".join(value)
     if option.metavar == _DURATION:
         return format_duration(value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    # An address can hold a password.
+    return f"{value:g}" if isinstance(value, float) else without_password(str(value))
 
 
 def _values(settings: RunSettings, *, all_of_them: bool) -> list[str]:

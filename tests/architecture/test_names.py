@@ -36,6 +36,11 @@ _ALLOWED = {
     ("kos_retry/engine/redact.py", "pypi"): "the published prefix of a credential",
     ("kos_retry/adapters/config.py", "git"): "the directory that marks the root of a repository, where the search ends",
     ("kos_retry/engine/tokens.py", "node"): "a machine of a cluster, in its English sense",
+    ("kos_retry/settings.py", "postgres"): "the scheme of a store's address",
+    ("kos_retry/settings.py", "postgresql"): "the scheme of a store's address",
+    ("kos_retry/cli/app.py", "postgresql"): "the scheme of a store's address",
+    ("kos_retry/adapters/store/postgres.py", "postgres"): "the adapter of the database that runners can share",
+    ("kos_retry/adapters/store/location.py", "postgres"): "chooses the adapter of the database that runners can share",
     ("kos_retry/adapters/process/runner.py", "python"): "our own interpreter, whose start changes signals",
     ("kos_retry/adapters/process/signals.py", "python"): "our own interpreter, whose start changes signals",
 }

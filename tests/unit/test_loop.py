@@ -53,7 +53,7 @@ class _World:
         self.log: list[str] = []
 
     def run(self):
-        ports = ("proposer", "runner", "checks", "observer", "judge", "journal", "reporter", "clock")
+        ports = ("proposer", "runner", "checks", "observer", "judge", "journal", "reporter", "clock", "memory")
         return Loop(**{name: _Port(self, name) for name in ports}, flaky_fails=self._flaky_fails).run()
 
 
@@ -112,6 +112,9 @@ class _Port:
 
     def end(self, result):
         self._log(f"end {result.status}")
+
+    def remember(self, result):
+        self._log(f"remember {result.status}")
 
     def now(self):
         return 0.0
@@ -215,3 +218,27 @@ def test_processes_that_a_passed_command_left_are_told():
     world = _World([_outcome(0, survivors=(7,))])
     world.run()
     assert "reporter.left_running" in world.log
+
+
+_REMEMBERED = {
+    "flake": (_World([_outcome(1), _outcome(0)], ["continue"]), ["flaky"]),
+    "repair": (_World([_outcome(1), _outcome(0)], ["continue"], can_differ=True), ["repaired"]),
+    "failure": (_World([_outcome(1)], ["halt_loop"]), ["failed"]),
+    "pass": (_World([_outcome(0)]), []),
+    "cancelled-attempt": (_World([_outcome(130, cancelled_by=2)], ["continue"]), []),
+    "cancelled-wait": (_World([_outcome(1)], ["continue"], interrupted=15), []),
+    "reader-gone": (_World([_outcome(141, sink_closed=True)], ["continue"]), []),
+}
+
+
+@pytest.mark.parametrize(("world", "statuses"), _REMEMBERED.values(), ids=_REMEMBERED)
+def test_what_counts_is_remembered_after_all_is_told(world, statuses):
+    world.run()
+    assert statuses == [entry.split()[-1] for entry in world.log if entry.startswith("memory.")]
+    assert [] == statuses or world.log[-1].startswith("memory.")
+
+
+@pytest.mark.parametrize("can_differ", [True, False])
+def test_result_says_whether_the_attempts_differed(can_differ):
+    world = _World([_outcome(1), _outcome(2)], ["continue", "halt_loop"], can_differ=can_differ)
+    assert can_differ == world.run().differed

@@ -63,6 +63,10 @@ _READERS = {
     "tty": ({"auto": "auto", "always": "always", "never": "never"}, ["", "yes"]),
     "session": ({"build-7": "build-7", "a" * 64: "a" * 64}, ["", "../x", "-a", "a" * 65, "ä", "a b", "a\n"]),
     "state-dir": ({"/srv/x": "/srv/x", "x": "x"}, [""]),
+    "store": (
+        {u: u for u in ("none", "sqlite:/srv/s.db", "sqlite:s.db", "postgresql://ci@db/kos", "postgres://u:p@h/d")},
+        ["", "None", "sqlite:", "s.db", "/srv/s.db", "mysql://h/d", "postgresql:h"],
+    ),
     "report": ({"json:a:b.json": ("json", "a:b.json"), "text:-": ("text", "-")}, ["", "json:", "out", "yaml:out"]),
     "mask-env": ({"DB_URL": "DB_URL"}, [""]),
     "nested": ({"auto": "auto", "keep": "keep", "drop": "drop"}, ["", "no"]),
@@ -293,3 +297,9 @@ def test_what_is_shown_is_what_holds_inside_another_run():
     settings = resolve([], {})
     drop_nested_retries(settings, _INSIDE)
     assert settings.max_attempts == settings.values["max_attempts"]
+
+
+def test_password_in_a_value_that_is_refused_is_not_repeated():
+    with pytest.raises(UsageError, match="redacted") as refused:
+        resolve([(COMMAND_LINE, {"store": "mysql://ci:staple-horse@db/kos"})], {})
+    assert "staple" not in str(refused.value)

@@ -105,3 +105,11 @@ def _plain(value):
     if isinstance(value, list):
         return [_plain(v) for v in value]
     return (value.name, value.text) if isinstance(value, Check) else value
+
+
+def test_password_of_the_store_is_not_shown(printed):
+    settings = _settings(store="postgresql://ci:staple-horse@db/kos")
+    plan.show_config(settings, "text")
+    plan.show_config(settings, "json")
+    plan.show_plan(settings, ["make"])
+    assert (True, False) == ("postgresql://ci:[redacted]@db/kos" in printed[0], "staple" in "".join(printed))
