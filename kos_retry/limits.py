@@ -129,7 +129,7 @@ STORE_WRITE_SECONDS = 5.0
 # The newest sightings of a failure that a decision rests on: many times what any of its rules needs, and read in 2 ms (measured).
 STORE_LOOKUP_ROWS = 200
 # What the store keeps: nothing older than a year, whose weight is under 0.1 %, and at most so many sightings in a file
-# (about 70 MB, measured) or on a server that many runners share. Looked after at one in so many writes.
+# (about 90 MB, measured) or on a server that many runners share. Looked after at one in so many writes.
 STORE_MAX_AGE_DAYS = 365.0
 STORE_MAX_FILE_ROWS = 100_000
 STORE_MAX_SERVER_ROWS = 1_000_000

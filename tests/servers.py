@@ -54,7 +54,10 @@ class Server:
             "UTF8",
             "--locale=C",
         ]
-        subprocess.run(begin, check=True, capture_output=True, cwd=self.directory, **self._user)
+        begun = subprocess.run(begin, check=False, capture_output=True, text=True, cwd=self.directory, **self._user)
+        if begun.returncode != 0:
+            shutil.rmtree(self.directory)
+            raise RuntimeError(f"the server's directory could not be made:\n{begun.stderr}")
         # A socket in the directory needs no port that somebody else might take.
         words = ["-D", data, "-F", "-k", str(self.directory), "-c", "listen_addresses=", "-c", "max_connections=40"]
         self._log = (self.directory / "log").open("wb")
@@ -101,8 +104,12 @@ class Server:
         if programs.is_relative_to("/usr"):
             return programs
         self.directory.chmod(0o755)
-        shutil.copytree(programs.parent, self.directory / "server", symlinks=True)
-        return self.directory / "server" / "bin"
+        package = programs.parents[1]
+        # Libraries that were built into the wheel lie beside the package.
+        for part in (programs.parent, package.with_name(f"{package.name}.libs")):
+            if part.exists():
+                shutil.copytree(part, self.directory / part.relative_to(package.parent), symlinks=True)
+        return self.directory / programs.relative_to(package.parent)
 
     def _wait(self) -> None:
         import psycopg
