@@ -12,7 +12,7 @@ from kos_retry.adapters import state
 from kos_retry.errors import StateError, StoreDamagedError, StoreError
 from kos_retry.ports import Store
 from kos_retry.settings import STORE_FILE, STORE_NONE
-from kos_retry.text.urls import without_password
+from kos_retry.text.urls import HIDDEN, passwords, without_password
 
 FILE_NAME = "store.sqlite3"
 Answer = TypeVar("Answer")
@@ -68,7 +68,14 @@ def with_store(
         except StoreDamagedError:
             return _worked(location, wait_seconds, warn, work)
     except (StoreError, StateError) as error:
-        raise StoreError(f"cannot use the store {location.shown}: {error}") from error
+        raise StoreError(f"cannot use the store {location.shown}: {_without_secrets(str(error), location)}") from error
+
+
+def _without_secrets(message: str, location: Location) -> str:
+    """Return what a database said without the password that it may quote from an address it cannot read."""
+    for password in passwords(location.url or ""):
+        message = message.replace(password, HIDDEN)
+    return message
 
 
 def _worked(

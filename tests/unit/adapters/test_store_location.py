@@ -191,6 +191,13 @@ def test_server_that_is_not_there_is_named_without_its_password(warned, tmp_path
     assert ("staple" in str(refused.value), "\n" in str(refused.value)) == (False, False)
 
 
+def test_password_in_an_address_that_cannot_be_read_is_not_repeated(warned):
+    pytest.importorskip("psycopg")
+    with pytest.raises(StoreError, match="percent-encoded") as refused:
+        _added(locate("postgresql://ci:staple%horse@db/kos", "/state"), warned)
+    assert "staple" not in str(refused.value)
+
+
 def test_server_without_its_library_says_what_to_install(warned, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
     monkeypatch.delitem(__import__("sys").modules, "kos_retry.adapters.store.postgres", raising=False)
