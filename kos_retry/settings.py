@@ -97,6 +97,7 @@ class RunSettings:
         self.require: list[Check] = values["require"]
         self.forbid: list[Check] = values["forbid"]
         self.flaky_result: str = values["flaky_result"]
+        self.extractor: list[str] = values["extractor"]
         self.max_stagnant_attempts: int = values["max_stagnant_attempts"]
         self.zero_delta_fail_fast: bool = values["zero_delta_fail_fast"]
         self.max_identical_signatures: int = values["max_identical_signatures"]
@@ -202,6 +203,7 @@ def _expression(text: str) -> Check:
 _TIME = "How often, how long"
 _WHEN = "When"
 _SUCCESS = "What counts as success"
+_EVIDENCE = "Evidence"
 _STALE = "Stagnation"
 _NEXT = "The next attempt"
 _STREAMS = "Streams"
@@ -304,6 +306,15 @@ RUN_OPTIONS: tuple[Option, ...] = (
         "pass|fail",
         "Whether a pass after failing the same way counts; fail gives the first failure's code.",
         section=_SUCCESS,
+    ),
+    Option(
+        "extractor",
+        _text,
+        None,
+        "NAME|DIR",
+        "An extractor to ask whatever the output looks like: a name, or a directory with one of your own; repeatable.",
+        section=_EVIDENCE,
+        many=True,
     ),
     Option(
         "max-stagnant-attempts",

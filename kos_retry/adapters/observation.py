@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 
 from kos_retry.adapters.expressions import search
-from kos_retry.adapters.extraction.extract import Extraction, Material
-from kos_retry.engine.classify import EXIT_NOT_FOUND
-from kos_retry.engine.observe import Evidence, observe
+from kos_retry.adapters.extraction.extract import Extraction
+from kos_retry.adapters.extraction.material import Material
 from kos_retry.engine.redact import Redactor
-from kos_retry.model import Action, Cause, CauseKind, FailureEnvelope, Retryable
 from kos_retry.outcome import Captured, Outcome, Proposal
 from kos_retry.text.bounds import well_formed
 from kos_retry.text.escapes import decode, plain_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kos_retry.adapters.extraction.extract import Inquiry
+    from kos_retry.engine.observe import Evidence
+    from kos_retry.model import Action, Cause, FailureEnvelope
 
 
 class OutcomeObserver:
@@ -35,9 +38,22 @@ class OutcomeObserver:
 
     def observe(self, proposal: Proposal, outcome: Outcome) -> FailureEnvelope:
         """Return the envelope of an attempt; see the port."""
-        missing = outcome.not_started is not None and outcome.exit_code == EXIT_NOT_FOUND
         streams = {"stdout": joined(outcome.stdout, self._redactor), "stderr": joined(outcome.stderr, self._redactor)}
-        known = Evidence(
+        facts = (proposal.attempt, outcome.exit_code, outcome.signal, outcome.timed_out)
+        argv = _shown(proposal.argv, self._redactor)
+        inquiry = self._extraction.begin(Material(*facts, argv, well_formed(self._workspace), streams))
+        # The extractors work while the rest is imported.
+        return conclude(self._known(proposal, outcome, streams), streams, self._redactor, inquiry)
+
+    def _known(self, proposal: Proposal, outcome: Outcome, streams: dict[str, str]) -> Evidence:
+        """Return what is known of an attempt before the extractors have answered."""
+        from datetime import UTC, datetime
+
+        from kos_retry.engine.classify import EXIT_NOT_FOUND
+        from kos_retry.engine.observe import Evidence
+
+        missing = outcome.not_started is not None and outcome.exit_code == EXIT_NOT_FOUND
+        return Evidence(
             attempt=proposal.attempt,
             exit_code=outcome.exit_code,
             signal=outcome.signal,
@@ -53,30 +69,35 @@ class OutcomeObserver:
             timestamp=datetime.fromtimestamp(outcome.started_at, UTC),
             omitted_bytes=outcome.stdout.omitted + outcome.stderr.omitted,
         )
-        return conclude(known, streams, self._redactor, self._extraction, workspace=self._workspace)
 
 
-def conclude(
+def inquire(
+    extraction: Extraction,
     known: Evidence,
     streams: dict[str, str],
     redactor: Redactor,
-    extraction: Extraction,
     *,
     workspace: str = "",
     reports: tuple[str, ...] = (),
-) -> FailureEnvelope:
+) -> Inquiry:
+    """Ask the extractors about redacted output and about report files that the attempt wrote."""
+    facts = (known.attempt, known.exit_code, known.signal, known.timed_out)
+    return extraction.begin(Material(*facts, _shown(known.argv, redactor), well_formed(workspace), streams, reports))
+
+
+def conclude(known: Evidence, streams: dict[str, str], redactor: Redactor, inquiry: Inquiry) -> FailureEnvelope:
     """Return the signed envelope of an attempt.
 
-    ``known`` is what is known before the output is looked at, ``streams`` the redacted output, ``reports`` are paths of
-    report files that the attempt wrote.
+    ``known`` is what is known before the output is looked at, ``streams`` the redacted output, ``inquiry`` what the extractors
+    were asked about it.
     """
-    argv = tuple(redactor.text(well_formed(word)) for word in known.argv)
-    attempt = (known.attempt, known.exit_code, known.signal, known.timed_out)
-    found = extraction.run(Material(*attempt, argv, well_formed(workspace), streams, reports))
+    from kos_retry.engine.observe import observe
+
+    found = inquiry.extracted()
     return observe(
         known._replace(
             outputs=tuple(text for _, text in sorted(streams.items(), key=lambda stream: stream[0] == "stderr")),
-            argv=argv,
+            argv=_shown(known.argv, redactor),
             constraints=tuple(redactor.text(c) for c in known.constraints),
             actions=_redacted(known.actions, redactor) or found.actions,
             findings=found.findings,
@@ -87,8 +108,14 @@ def conclude(
     )
 
 
+def _shown(argv: Sequence[str], redactor: Redactor) -> tuple[str, ...]:
+    return tuple(redactor.text(well_formed(word)) for word in argv)
+
+
 def _not_found(proposal: Proposal, redactor: Redactor) -> Cause:
     """Return the cause of a command that was not found: what was looked for, and where."""
+    from kos_retry.model import Cause, CauseKind, Retryable
+
     name = redactor.text(well_formed(proposal.argv[0]))
     where = (
         ""
@@ -134,4 +161,6 @@ def redacted(raw: bytes, redactor: Redactor) -> str:
 
 
 def _redacted(actions: Sequence[Action], redactor: Redactor) -> tuple[Action, ...]:
+    from kos_retry.model import Action
+
     return tuple(Action.model_validate(redactor.value(a.model_dump(mode="json"))) for a in actions)

@@ -33,6 +33,12 @@ MaskEnv = Annotated[
     list[str] | None,
     typer.Option("--mask-env", metavar="NAME", help="Treat a variable's value as a secret; repeatable."),
 ]
+Extractors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--extractor", metavar="NAME|DIR", help="An extractor to ask whatever the output looks like; repeatable."
+    ),
+]
 JsonLines = Annotated[bool, typer.Option("--jsonl", help="One JSON object a line in, one a line out.")]
 Format = Annotated[
     str, typer.Option("--format", metavar="FORMAT", help="text, json, or markdown where it is a report.")
@@ -129,6 +135,7 @@ def observe(
     failing_constraint: Annotated[
         list[str] | None, typer.Option("--failing-constraint", metavar="NAME", help="What did not hold; repeatable.")
     ] = None,
+    extractor: Extractors = None,
     mask_env: MaskEnv = None,
     jsonl: JsonLines = False,
 ) -> None:
@@ -138,11 +145,11 @@ def observe(
     from kos_retry.model import OutcomeRow
 
     if jsonl:
-        work.observe_rows("-", mask_env or [])
+        work.observe_rows("-", mask_env or [], extractor or [])
         return
     given = {"exit_code": exit_code, "signal": signal, "category": category, "attempt": attempt, "command": command}
     row = parse_model(OutcomeRow, {**given, "failing_constraints": failing_constraint or []}, "options")
-    work.observe(row, log, mask_env or [])
+    work.observe(row, log, mask_env or [], extractor or [])
 
 
 @app.command("next")
@@ -268,14 +275,14 @@ def extractors_list(form: Format = "text") -> None:
 
 @extractors_app.command("run")
 def extractors_run(
-    name: Annotated[str, typer.Argument(metavar="NAME")],
+    name: Annotated[str, typer.Argument(metavar="NAME|DIR", help="An extractor's name, or a directory with one.")],
     log: Annotated[
         str | None, typer.Option("--log", metavar="FILE", help="The output to read, - for standard input.")
     ] = None,
     report_file: Annotated[
         list[str] | None, typer.Option("--report-file", metavar="FILE", help="A report file to read; repeatable.")
     ] = None,
-    exit_code: Annotated[int, typer.Option("--exit-code", metavar="N")] = 1,
+    exit_code: Annotated[int, typer.Option("--exit-code", metavar="N", help="The exit code behind the output.")] = 1,
 ) -> None:
     """Run one extractor and print its findings."""
     from kos_retry.cli import extractors as work

@@ -6,8 +6,8 @@ import os
 import shlex
 from typing import Any
 
-from kos_retry.adapters.extraction.extract import Extraction
-from kos_retry.adapters.observation import conclude
+from kos_retry.adapters.extraction.extract import Extraction, chosen
+from kos_retry.adapters.observation import conclude, inquire
 from kos_retry.cli.inputs import lines, parse_json, parse_model, read_log
 from kos_retry.cli.output import complain, write_json
 from kos_retry.engine.observe import Evidence
@@ -20,7 +20,7 @@ _SIGNAL_BASE = 128
 _GENERAL_FAILURE = 1
 
 
-def observe(row: OutcomeRow, log: str | None, mask_env: list[str]) -> None:
+def observe(row: OutcomeRow, log: str | None, mask_env: list[str], extractors: list[str]) -> None:
     """Write the envelope of one outcome; its output is read from ``log`` (``-`` for standard input)."""
     omitted = 0
     if log is not None:
@@ -29,14 +29,14 @@ def observe(row: OutcomeRow, log: str | None, mask_env: list[str]) -> None:
     if row.exit_code is None and row.signal is None and row.category is None:
         raise InputError("say how the command ended: --exit-code, --signal or --category is missing")
     redactor = Redactor(secret_values(os.environ, mask_env))
-    with Extraction(redactor) as extraction:
+    with Extraction(redactor, *chosen(extractors)) as extraction:
         write_json(envelope_of(row, redactor, extraction, omitted))
 
 
-def observe_rows(source: str, mask_env: list[str]) -> None:
+def observe_rows(source: str, mask_env: list[str], extractors: list[str]) -> None:
     """Write one line `{"id", "envelope"}` for every line of ``source``; a bad one gives `{"id", "error"}`."""
     redactor = Redactor(secret_values(os.environ, mask_env))
-    with Extraction(redactor) as extraction:
+    with Extraction(redactor, *chosen(extractors)) as extraction:
         for number, line in lines(source):
             write_json(_answer(number, line, redactor, extraction))
 
@@ -58,7 +58,8 @@ def envelope_of(row: OutcomeRow, redactor: Redactor, extraction: Extraction, omi
         omitted_bytes=omitted_bytes,
     )
     told = {name: redactor.text(plain_text(text)) for name, text in streams.items() if text is not None}
-    return conclude(known, told, redactor, extraction, workspace=row.cwd or "", reports=row.reports)
+    inquiry = inquire(extraction, known, told, redactor, workspace=row.cwd or "", reports=row.reports)
+    return conclude(known, told, redactor, inquiry)
 
 
 def ending(row: OutcomeRow) -> tuple[int, str | None]:

@@ -32,13 +32,14 @@ def run_command(raw: Raw, command: Sequence[str]) -> int:
         raise UsageError("no command to run: kos-retry run [OPTIONS] -- COMMAND [ARG]...")
     if not command[0]:
         raise UsageError("the command to run is an empty word")
+    from kos_retry import composition
+
     if settings.dry_run:
         from kos_retry.cli.plan import show_plan
 
+        composition.chosen_extractors(settings)
         show_plan(settings, command)
         return 0
-    from kos_retry import composition
-
     return composition.run(command, settings).exit_code
 
 

@@ -52,6 +52,7 @@ _READERS = {
     "require": ({"done": ("done", "done"), "end=^done$": ("end", "^done$")}, ["", "(", "name=("]),
     "forbid": ({"WARN": ("WARN", "WARN"), "w=WARN": ("w", "WARN")}, ["", "[", "*"]),
     "flaky-result": ({"pass": "pass", "fail": "fail"}, ["", "maybe"]),
+    "extractor": ({"my-tool": "my-tool", "./ci/my-tool": "./ci/my-tool"}, [""]),
     "max-stagnant-attempts": ({"1": 1}, ["0", "-1", ""]),
     "max-identical-signatures": ({"2": 2}, ["0", "x"]),
     "guidance": ({d: d for d in ("none", "stdin", "env", "file", "arg", "append")}, ["", "mail"]),

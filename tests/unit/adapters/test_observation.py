@@ -23,7 +23,10 @@ class _NoExtraction:
     class _Found:
         findings, artifacts, actions, failures, usage = (), (), (), {}, None
 
-    def run(self, _material):
+    def begin(self, _material):
+        return self
+
+    def extracted(self):
         return self._Found
 
 
