@@ -290,6 +290,20 @@ def extractors_run(
     work.run_extractor(name, log, report_file or [], exit_code)
 
 
+@extractors_app.command("check")
+def extractors_check(
+    directories: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[DIR]...", help="Directories with an extractor each; the bundled ones without."),
+    ] = None,
+    form: Format = "text",
+) -> None:
+    """Check extractors: manifest, recorded cases, and what hostile output does to them."""
+    from kos_retry.cli import extractors as work
+
+    raise typer.Exit(work.check_extractors(directories or [], _chosen(form, ("text", "json"))))
+
+
 @config_app.command("show")
 def config_show(
     config: Annotated[str | None, typer.Option("--config", metavar="FILE", help="The configuration file.")] = None,

@@ -17,7 +17,8 @@ from kos_retry.adapters.process import group, signals
 from kos_retry.errors import ExtractorError, ExtractorTimeoutError
 from kos_retry.limits import EXTRACTOR_LINGER_SECONDS, EXTRACTOR_PROTOCOL
 
-_PASSED_ON = ("PATH", "TMPDIR", "HOME")
+# Nothing that may be a secret of the wrapped command; an extractor finds its kit where we found ours.
+_PASSED_ON = ("PATH", "TMPDIR", "HOME", "PYTHONPATH")
 # By this setting of the environment processes that left the group are found again.
 _MARK = "KOS_RETRY_MARK"
 
@@ -129,7 +130,8 @@ def _end_all(child: subprocess.Popen[bytes], mark: bytes) -> list[str]:
     while (left := group.members(child.pid, (mark,))) and time.monotonic() < until:
         time.sleep(_LOOK_SECONDS)
     names = [group.name_of(pid) or str(pid) for pid in left]
-    group.stop(child.pid, (mark,), 0.0)
+    if left:
+        group.stop(child.pid, (mark,), 0.0)
     return names
 
 
