@@ -60,5 +60,5 @@ def build(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure; nothing here passes or fails."""
     session.install(".")
-    for name in session.posargs or ("startup", "failing", "throughput"):
+    for name in session.posargs or ("startup", "failing", "throughput", "extraction"):
         session.run("python", f"benchmarks/{name}.py")

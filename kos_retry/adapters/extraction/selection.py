@@ -17,19 +17,40 @@ def fitting(
 
     Those named in ``asked`` are asked whatever their selectors say.
     """
+    outputs = [Output(text) for text in material.streams.values() if text]
     out = []
     for manifest in manifests:
         reports = tuple(r for r in material.reports if _wants(manifest.match.reports, r, manifests))
-        if reports or manifest.id in asked or _fits(manifest, material):
+        if reports or manifest.id in asked or _fits(manifest, material, outputs):
             out.append((manifest, reports))
     return out
 
 
-def _fits(manifest: Manifest, material: Material) -> bool:
+class Output:
+    """A text in which many strings are looked for.
+
+    A long log says nearly the same over and over: lines that differ in numbers alone are searched once.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        lines = text.encode("utf-8", "replace").translate(_ONE_DIGIT).split(b"\n")
+        self._distinct = b"\n".join((b"", *dict.fromkeys(lines), b""))
+
+    def holds(self, wanted: str) -> bool:
+        """Return whether a string stands in the text."""
+        maybe = "\n" in wanted[1:-1] or wanted.encode("utf-8", "replace").translate(_ONE_DIGIT) in self._distinct
+        return maybe and wanted in self._text
+
+
+_ONE_DIGIT = bytes.maketrans(b"123456789", b"000000000")
+
+
+def _fits(manifest: Manifest, material: Material, outputs: Sequence[Output]) -> bool:
     match = manifest.match
     if match.always or {os.path.basename(word) for word in material.argv} & set(match.argv):
         return True
-    return any(text in stream for text in match.contains for stream in material.streams.values())
+    return any(output.holds(text) for text in match.contains for output in outputs)
 
 
 def _wants(globs: Sequence[str], report: str, manifests: Sequence[Manifest]) -> bool:
