@@ -49,6 +49,13 @@ def tests(session: nox.Session) -> None:
     session.run("pytest", "-n", workers, "--dist", "worksteal", *session.posargs)
 
 
+@nox.session(python=["3.11", "3.12", "3.13", "3.14"])
+def signatures(session: nox.Session) -> None:
+    """Check on every interpreter there is that signatures are the same to the byte."""
+    session.install(*_group("test"), ".")
+    session.run("pytest", "tests/unit/engine/test_signature_snapshots.py", "tests/properties/test_signatures.py")
+
+
 @nox.session
 def build(session: nox.Session) -> None:
     """Build the source distribution and the wheel."""
@@ -60,5 +67,5 @@ def build(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure; nothing here passes or fails."""
     session.install(".")
-    for name in session.posargs or ("startup", "failing", "throughput", "extraction"):
+    for name in session.posargs or ("startup", "failing", "throughput", "signatures", "extraction"):
         session.run("python", f"benchmarks/{name}.py")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from kos_retry.engine.decide import decide
     from kos_retry.engine.observe import Evidence, observe
     from kos_retry.engine.sign import signature
+    from kos_retry.engine.similarity import similarity
     from kos_retry.engine.stagnation import assess, checkpoints
     from kos_retry.model import (
         Decision,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         FailureEnvelope,
         NegativeConstraint,
         Policy,
+        Similarity,
         StagnationAssessment,
         StagnationPolicy,
         StateCheckpoint,
@@ -39,6 +41,7 @@ _MODEL = (
     "FailureEnvelope",
     "NegativeConstraint",
     "Policy",
+    "Similarity",
     "StagnationAssessment",
     "StagnationPolicy",
     "StateCheckpoint",
@@ -55,6 +58,7 @@ _HOME = {
     "decide": "kos_retry.engine.decide",
     "observe": "kos_retry.engine.observe",
     "signature": "kos_retry.engine.sign",
+    "similarity": "kos_retry.engine.similarity",
     "with_timeout": "kos_retry.adapters.extraction.registry",
 }
 
@@ -71,6 +75,7 @@ __all__ = [
     "FailureEnvelope",
     "NegativeConstraint",
     "Policy",
+    "Similarity",
     "StagnationAssessment",
     "StagnationPolicy",
     "StateCheckpoint",
@@ -81,6 +86,7 @@ __all__ = [
     "decide",
     "observe",
     "signature",
+    "similarity",
     "with_timeout",
 ]
 

@@ -15,7 +15,6 @@ from kos_retry.adapters.process.runner import ProcessRunner, RunnerOptions
 from kos_retry.adapters.process.signals import SignalPipe
 from kos_retry.adapters.proposals import CommandProposer
 from kos_retry.engine.redact import Redactor, secret_values
-from kos_retry.errors import InputError, UsageError
 from kos_retry.loop import Loop
 from kos_retry.report.terminal import TerminalReporter, tell
 from kos_retry.text.bounds import well_formed
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     from kos_retry.adapters.extraction.child import Host
     from kos_retry.adapters.extraction.extract import Extraction
-    from kos_retry.adapters.extraction.manifest import Manifest
     from kos_retry.adapters.observation import OutcomeObserver
     from kos_retry.model import Decision, FailureEnvelope
     from kos_retry.outcome import Outcome, Proposal, Result
@@ -109,21 +107,6 @@ def _shown(word: str, redactor: Redactor) -> str:
     return redactor.text(plain_text(well_formed(word)))
 
 
-def chosen_extractors(settings: RunSettings) -> tuple[tuple[Manifest, ...] | None, tuple[str, ...]]:
-    """Return the extractors to choose from, None for the bundled ones, and the ids to ask in any case.
-
-    They are read before the command starts: what that does to its files must not change them. Raises UsageError.
-    """
-    if not settings.extractor:
-        return None, ()
-    from kos_retry.adapters.extraction.extract import chosen
-
-    try:
-        return chosen(settings.extractor)
-    except InputError as error:
-        raise UsageError(f"option --extractor: {error}") from error
-
-
 class _Once:
     """Tells the first warning and keeps the others to itself."""
 
@@ -142,7 +125,6 @@ class _Late:
     def __init__(self, redactor: Redactor, settings: RunSettings) -> None:
         self._redactor = redactor
         self._settings = settings
-        self._chosen = chosen_extractors(settings)
         self._host: Host | None = None
         self._extraction: Extraction | None = None
         self._observer: OutcomeObserver | None = None
@@ -206,9 +188,15 @@ class _Late:
             from kos_retry.adapters.extraction.extract import Extraction
             from kos_retry.adapters.observation import OutcomeObserver
 
-            self._extraction = Extraction(self._redactor, *self._chosen, host=self._host)
+            options = {}
+            if self._settings.matchers:
+                from kos_retry.adapters.matchers import extractor_options
+
+                options = extractor_options(self._settings.matchers)
+            self._extraction = Extraction(self._redactor, *self._settings.extractors, host=self._host, options=options)
             conditions = [*self._settings.retry_on, *self._settings.stop_on]
-            self._observer = OutcomeObserver(self._redactor, self._extraction, _workspace(), conditions, tell)
+            rules = self._settings.token_rules
+            self._observer = OutcomeObserver(self._redactor, self._extraction, _workspace(), conditions, rules, tell)
         return self._observer
 
 

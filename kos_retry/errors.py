@@ -30,6 +30,14 @@ class StateError(KosRetryError):
     """The state directory cannot be used; ``run`` goes on without it."""
 
 
+class StoreError(KosRetryError):
+    """The store cannot be used; ``run`` goes on without it."""
+
+
+class StoreDamagedError(StoreError):
+    """The file is none of our stores, or not any more."""
+
+
 class ManifestError(InputError):
     """An extractor's manifest is not valid."""
 

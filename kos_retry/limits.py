@@ -47,6 +47,8 @@ UNUSABLE_OUTPUTS_ESCALATE = 3
 # A cycle counts once it was run through twice; its longest period bounds the work (heuristic).
 MIN_CYCLE_ROUNDS = 2
 MAX_CYCLE_PERIOD = 16
+# Failures in a row that differ in numbers alone before a human should look: one more than two repetitions (heuristic).
+MIN_MONOTONY = 4
 
 # The retry schedule of `run`, in seconds.
 MAX_ATTEMPTS = 3
@@ -77,7 +79,10 @@ MAX_EVIDENCE_LINES = 8
 # Where nothing looks like an error, what was said last counts (heuristic).
 FALLBACK_EVIDENCE_LINES = 3
 # Candidate lines that are scored; beyond it the middle of the candidates is dropped (heuristic).
-MAX_CANDIDATES = 20_000
+MAX_CANDIDATES = 8_000
+
+# Words of one feature that two envelopes are compared by: aligning words takes time that grows with their square (heuristic).
+MAX_COMPARED_WORDS = 200
 
 # Extractors.
 EXTRACTOR_TIMEOUT_SECONDS = 5.0
@@ -103,3 +108,45 @@ WARM_UP_SECONDS = 0.05
 # needs milliseconds for it; a catastrophic one would need years).
 EXPRESSION_SECONDS = 2.0
 EXPRESSION_TEXT_BYTES = 4 * 1024 * 1024
+
+# Problem matchers, which published files keep far below: a file in bytes, how many there are, the lines that one reads, the
+# length of an expression in characters (heuristic).
+MAX_MATCHER_FILE_BYTES = 1024 * 1024
+MAX_MATCHERS = 64
+MAX_MATCHER_PATTERNS = 16
+MAX_EXPRESSION_CHARS = 4096
+# The store, in seconds: how long a failure may wait for what is known about it, and how long the end of a run may take to
+# record it. 200 processes that write one file at once were through in less (measured); a person who waits notices more.
+STORE_LOOKUP_SECONDS = 1.0
+STORE_WRITE_SECONDS = 5.0
+# The newest sightings of a failure that a decision rests on: many times what any of its rules needs, and read in 2 ms (measured).
+STORE_LOOKUP_ROWS = 200
+# What the store keeps: nothing older than a year, whose weight is under 0.1 %, and at most so many sightings in a file
+# (about 70 MB, measured) or on a server that many runners share. Looked after at one in so many writes.
+STORE_MAX_AGE_DAYS = 365.0
+STORE_MAX_FILE_ROWS = 100_000
+STORE_MAX_SERVER_ROWS = 1_000_000
+STORE_PRUNE_EVERY = 64
+STORE_IMPORT_BATCH = 500
+# One line of a message or a command, in bytes.
+STORE_TEXT_BYTES = 200
+
+# The estimate that a failure passes when run again. Prior: one in seven, as if seven retries had been seen. At Google almost
+# 16 % of the tests, "more than 1 in 7", fail now and then with nothing changed (Flaky Tests at Google, 2016).
+PRIOR_PASSES = 1.0
+PRIOR_FAILURES = 6.0
+# What a sighting weighs halves in this time: code moves on, and what was flaky gets mended (heuristic).
+HALF_LIFE_DAYS = 30.0
+CREDIBLE_MASS = 0.95
+# From this rate on another attempt is worth it: a pass saves a person's look, which is worth five attempts (heuristic).
+KNOWN_FLAKE_RATE = 0.2
+# A known flake gets one attempt more than its passes took so far, up to this many in all (agents' own reconnect loops give up
+# at five, too).
+KNOWN_FLAKE_MARGIN = 1
+KNOWN_FLAKE_ATTEMPTS = 5
+# Below this rate, even if luck was bad so far, no retry is worth it; with the prior it takes 30 retried runs without a pass.
+NEVER_PASSED_RATE = 0.1
+# Lessons of earlier sessions in the guidance.
+MAX_LESSONS = 3
+# A trend compares so many days with as many before them (heuristic: two working weeks).
+TREND_DAYS = 14.0

@@ -71,16 +71,35 @@ class Check:
         self.text = text
 
 
+class TokenRule:
+    """A rule of the configuration for signatures: what its expression matches is masked, or kept as it is.
+
+    ``name`` stands in the place of what is masked.
+    """
+
+    __slots__ = ("keeps", "name", "pattern")
+
+    def __init__(self, name: str, pattern: str, *, keeps: bool) -> None:
+        self.name = name
+        self.pattern = pattern
+        self.keeps = keeps
+
+
 class RunSettings:
     """The values of all options of `run`; durations in seconds, None where nothing is set.
 
     ``sources`` says for every field where its value was written. ``retries_dropped`` says that another kos-retry around
-    this one does the retrying.
+    this one does the retrying. ``token_rules`` are the configuration's own masks and keep-rules,
+    ``matchers`` what ``matcher`` names and ``extractors`` what ``extractor`` does, once they have been read: those to choose
+    from, None for the bundled ones, and the ids to ask in any case.
     """
 
     def __init__(self, values: dict[str, Any], sources: Mapping[str, str]) -> None:
         self.sources = sources
         self.retries_dropped = False
+        self.token_rules: Sequence[TokenRule] = ()
+        self.matchers: list[dict[str, Any]] = []
+        self.extractors: tuple[tuple[Any, ...] | None, tuple[str, ...]] = (None, ())
         self.values = values
         self.max_attempts: int = values["max_attempts"]
         self.timeout: float | None = values["timeout"]
@@ -98,6 +117,7 @@ class RunSettings:
         self.forbid: list[Check] = values["forbid"]
         self.flaky_result: str = values["flaky_result"]
         self.extractor: list[str] = values["extractor"]
+        self.matcher: list[str] = values["matcher"]
         self.max_stagnant_attempts: int = values["max_stagnant_attempts"]
         self.zero_delta_fail_fast: bool = values["zero_delta_fail_fast"]
         self.max_identical_signatures: int = values["max_identical_signatures"]
@@ -313,6 +333,15 @@ RUN_OPTIONS: tuple[Option, ...] = (
         None,
         "NAME|DIR",
         "An extractor to ask whatever the output looks like: a name, or a directory with one of your own; repeatable.",
+        section=_EVIDENCE,
+        many=True,
+    ),
+    Option(
+        "matcher",
+        _text,
+        None,
+        "FILE",
+        "A file of problem matchers, whose errors are findings; repeatable.",
         section=_EVIDENCE,
         many=True,
     ),

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kos_retry.sdk import Answer, Line, Request, main, span
+from kos_retry.sdk.json_files import document, objects_of
 from kos_retry.text.bounds import cut_bytes
 from kos_retry.text.escapes import plain_text
 
-MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_PROBLEMS = 20_000
 MAX_MESSAGE_BYTES = 2048
 # How much of a stream's text one message of the JSON may take: what is longer is no message.
@@ -84,17 +84,13 @@ def _add(answer: Answer, request: Request, problem: Problem) -> None:
 
 def _reports(request: Request) -> Iterator[Problem]:
     for report in request.reports:
-        with open(report.path, "rb") as stream:
-            raw = stream.read(MAX_FILE_BYTES)
-        try:
-            data = json.loads(raw)
-        except (ValueError, RecursionError):
-            continue
+        data, evidence = document(report)
         results = data.get("results") if isinstance(data, dict) else data
         for result in results if isinstance(results, list) else []:
+            # A file whose problems are cut off still has those that are not.
             if isinstance(result, dict) and isinstance(result.get("messages"), list):
                 path = str(result.get("filePath") or "")
-                yield from _messages(result["messages"], path, (f"report:{report.name}", 0, len(raw)))
+                yield from _messages(objects_of(result["messages"]), path, (evidence["source"], 0, evidence["end"]))
 
 
 def _messages(messages: list[Any], path: str, evidence: tuple[str, int, int]) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +20,7 @@ MAX_MESSAGE_BYTES = 1024
 MAX_NAME_BYTES = 160
 MESSAGE_LINES = 8
 MAX_KEPT = 2000
+MAX_TESTS = 200_000
 MAX_REPORT_BYTES = 64 * 1024 * 1024
 MAX_EVENT_BYTES = 64 * 1024
 
@@ -41,8 +42,12 @@ _NETWORK = re.compile(
     r"dial tcp|i/o timeout|no such host|connection (?:reset|refused)|TLS handshake timeout"
     r"|: (?:429|50[0234]) [A-Z]|unexpected EOF"
 )
-_NO_WORDS = ("Error Trace:", "Test:", "testing.go:")
+_NO_MESSAGE = ("Error Trace:", "Test:", "testing.go:")
 RACE = "race detected during execution of test"
+# What is said of a package that failed without a word.
+NO_WORDS = "failed"
+# What an event says of a test; one that was begun is running until another one follows.
+RESULTS = {"run": "unfinished", "pass": "passed", "skip": "skipped", "fail": "failed"}
 
 Place = tuple[str, int]
 
@@ -127,7 +132,7 @@ class Reader:
         text = " ".join(words[3].split())
         if words[1] and words[1] != "testing.go":
             test.place = test.place or (words[1], int(words[2]))
-        if text and len(test.said) < MESSAGE_LINES and not text.startswith(_NO_WORDS):
+        if text and len(test.said) < MESSAGE_LINES and not text.startswith(_NO_MESSAGE):
             test.said.append(text)
 
     def _frame(self, stack: Words, text: str) -> bool:
@@ -182,15 +187,57 @@ class Reader:
         return words
 
 
+class Results:
+    """What JSON says became of each test: the last word counts."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], str] = {}
+        self._began: dict[tuple[str, str], Any] = {}
+        self._failed: set[tuple[str, str]] = set()
+
+    def feed(self, event: dict[str, str], evidence: Any) -> None:
+        """Take the next event."""
+        test, result = (event["Package"], event["Test"]), RESULTS.get(event["Action"])
+        if not event["Test"] or result is None or (test not in self._last and len(self._last) >= MAX_TESTS):
+            return
+        self._last[test] = result
+        if result == "unfinished":
+            self._began[test] = evidence
+        elif result == "failed":
+            self._failed.add(test)
+
+    def settle(self, answer: Answer) -> None:
+        """Add the totals, and what was started and never ended: that says more than that its package failed."""
+        if not self._last:
+            return
+        numbers = Counter(self._last.values())
+        numbers["flaky"] = sum(self._last[test] == "passed" for test in self._failed)
+        answer.count_tests(numbers)
+        running = [test for test, result in self._last.items() if result == "unfinished"]
+        packages = {package for package, _ in running}
+        names = {f"{package}.{test}" for package, test in running}
+        bare = [f for f in answer.findings if f.get("test_id") in packages and f["message"] == NO_WORDS]
+        answer.findings = [f for f in answer.findings if f not in bare]
+        for finding in answer.findings:
+            if finding.get("test_id") in names:
+                finding["status"] = "unfinished"
+        known = {finding.get("test_id") for finding in answer.findings}
+        above = {(package, test.rpartition("/")[0]) for package, test in running}
+        for package, test in running:
+            if (package, test) not in above and f"{package}.{test}" not in known:
+                answer.add_unfinished(f"{package}.{test}", evidence=[self._began[package, test]])
+
+
 def extract(request: Request) -> Answer:
     """Answer with the failed tests, the errors of the build, and what ended a program."""
     answer = Answer()
+    results = Results()
     seen: set[tuple[object, ...]] = set()
-    for reader in _readers(request):
+    for reader in _readers(request, results):
         for name, words in reader.done:
             if (name,) not in seen:
                 seen.add((name,))
-                message = "\n".join(words.said) or "failed"
+                message = "\n".join(words.said) or NO_WORDS
                 kind = "timeout" if message.startswith("panic: test timed out") else "panic"
                 error_type = kind if message.startswith("panic: ") else None
                 _add(answer, request, "test", words, message, test_id=name, error_type=error_type, exact=reader.exact)
@@ -201,19 +248,23 @@ def extract(request: Request) -> Answer:
             if crash is not None and crash.stacked:
                 message = f"{crash.said[0]} in {crash.call}" if crash.call else crash.said[0]
                 _add(answer, request, "crash", crash, message, code=_name(crash.said[0]))
+    results.settle(answer)
     answer.findings = answer.findings[: request.max_findings]
     return answer
 
 
-def _readers(request: Request) -> list[Reader]:
+def _readers(request: Request, results: Results) -> list[Reader]:
     """Return the readers, fed and closed: one for each stream and for each package that JSON tells of."""
     readers: dict[str, Reader] = {}
     for line in request.lines():
         event = _event(line.text)
+        if event is not None:
+            results.feed(event, span(line))
         reader = _reader(readers, f"{line.source} {event['Package']}" if event else line.source, bool(event))
         _feed(reader, event, line.text.rstrip(), span(line))
     for report in request.reports:
         for event, evidence in _events(report.path, f"report:{report.name}"):
+            results.feed(event, evidence)
             _feed(_reader(readers, f"{report.name} {event['Package']}", True), event, "", evidence)
     for reader in readers.values():
         reader.close()

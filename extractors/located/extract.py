@@ -24,6 +24,8 @@ _PLACE = re.compile(
     rf"^(?P<indent> {{0,4}}){_TOOL}{_PATH}[:(](?P<line>\d{{1,9}})(?:[:,](?P<column>\d{{1,9}}))?\)?"
     r"(?P<joint>:| -) {0,2}(?P<rest>.*)$"
 )
+# An old build tool prints no line's end behind the name of a task.
+_TASK = re.compile(r"^(?::[\w-]{1,80}){1,8}(?=/)")
 # Without debugging information a linker knows the section only.
 _SECTION = re.compile(rf"^{_TOOL}{_PATH}:\(\.[\w.+]{{1,120}}\): (?P<rest>.*)$")
 _SEVERITY = re.compile(
@@ -154,7 +156,7 @@ def _on_one_line(line: Line) -> Fault | None:
     # The bulk of a large build's output; only shellcheck fails for them.
     if (": warning: " in line.text or ": note: " in line.text) and "[SC" not in line.text:
         return None
-    if place := _PLACE.match(line.text):
+    if place := _PLACE.match(_TASK.sub("", line.text)):
         if not _is_file(place["path"]):
             return None
         if place["indent"] and place["joint"] == ":":

@@ -68,6 +68,7 @@ _NOTICE = re.compile(
 # Who else aborts, and says why in a way that others read.
 _EXPLAINED = re.compile(
     r"^thread '.{1,300} (?:panicked at|has overflowed its stack)|^Fatal Python error: |^panic: |^fatal error: "
+    r"|^# A fatal error has been detected by "
 )
 
 

@@ -139,7 +139,8 @@ class Reader:
             self._keep(error, line)
             return True
         self._source_lines += 1
-        self._pointed = self._pointed or bool(_CARET.match(text))
+        # Below a long line node cuts the one with the caret, so that only blanks are left of it.
+        self._pointed = self._pointed or line.text.isspace() or bool(_CARET.match(text))
         if self._source_lines > MAX_SOURCE_LINES or _HEADER.match(text) or _AT.match(text):
             self._header = None
         return self._header is not None

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from kos_retry.adapters.process import group, signals
 from kos_retry.limits import EXPRESSION_SECONDS, EXPRESSION_TEXT_BYTES
@@ -15,8 +16,13 @@ _PROGRAM = """
 import json, re, sys
 task = json.load(sys.stdin)
 for expression in task["expressions"]:
-    found = any(re.search(expression, text, re.MULTILINE) for text in task["texts"])
-    sys.stdout.write("1\\n" if found else "0\\n")
+    compiled = re.compile(expression, re.MULTILINE)
+    if task["spans"]:
+        group = min(compiled.groups, 1)
+        found = [[match.span(group) for match in compiled.finditer(text)] for text in task["texts"]]
+    else:
+        found = any(compiled.search(text) for text in task["texts"])
+    sys.stdout.write(json.dumps(found) + "\\n")
     sys.stdout.flush()
 """
 
@@ -27,10 +33,24 @@ def search(expressions: Sequence[str], texts: Sequence[str], warn: Callable[[str
     ``^`` and ``$`` match at lines. An expression that takes longer than its time is named to ``warn``; the ones after it are still
     tried. Of a text over the limit, head and tail are searched.
     """
+    return _asked(expressions, [_bounded(text) for text in texts], False, warn)
+
+
+def spans(
+    expressions: Sequence[str], texts: Sequence[str], warn: Callable[[str], None]
+) -> dict[str, list[list[tuple[int, int]]] | None]:
+    """Return for each expression the places in each of ``texts`` where it matches, or where its first group does if it has one.
+
+    What takes too long is treated as in `search`.
+    """
+    return _asked(expressions, list(texts), True, warn)
+
+
+def _asked(expressions: Sequence[str], texts: list[str], places: bool, warn: Callable[[str], None]) -> dict[str, Any]:
     left = list(dict.fromkeys(expressions))
-    found: dict[str, bool | None] = {}
+    found: dict[str, Any] = {}
     while left:
-        answers = _ask(left, [_bounded(text) for text in texts])
+        answers = _ask(left, texts, places)
         found.update(zip(left, answers, strict=False))
         left = left[len(answers) :]
         if left:
@@ -41,7 +61,7 @@ def search(expressions: Sequence[str], texts: Sequence[str], warn: Callable[[str
     return found
 
 
-def _ask(expressions: Sequence[str], texts: Sequence[str]) -> list[bool]:
+def _ask(expressions: Sequence[str], texts: Sequence[str], places: bool) -> list[Any]:
     """Return the answers of one child, fewer than there are expressions where it had to be killed."""
     child = subprocess.Popen(  # noqa: S603 - our own interpreter and program
         [sys.executable, "-I", "-S", "-c", _PROGRAM],
@@ -50,13 +70,14 @@ def _ask(expressions: Sequence[str], texts: Sequence[str]) -> list[bool]:
         stderr=subprocess.DEVNULL,
         process_group=0,
     )
-    task = json.dumps({"expressions": list(expressions), "texts": texts}).encode("ascii")
+    task = json.dumps({"expressions": list(expressions), "texts": texts, "spans": places}).encode("ascii")
     try:
         out, _ = child.communicate(task, EXPRESSION_SECONDS * len(expressions))
     except subprocess.TimeoutExpired:
         group.send(child.pid, signals.SIGKILL)
         out, _ = child.communicate()
-    return [line == b"1" for line in out.split()]
+    # An answer that the kill cut off is none.
+    return [json.loads(line) for line in out.splitlines(keepends=True) if line.endswith(b"\n")]
 
 
 def _bounded(text: str) -> str:

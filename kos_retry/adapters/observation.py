@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kos_retry.adapters.extraction.extract import Inquiry
     from kos_retry.engine.observe import Evidence
     from kos_retry.model import Action, Cause, FailureEnvelope
+    from kos_retry.settings import TokenRule
 
 
 class OutcomeObserver:
@@ -28,8 +29,10 @@ class OutcomeObserver:
         extraction: Extraction,
         workspace: str,
         conditions: Sequence[str],
+        rules: Sequence[TokenRule],
         warn: Callable[[str], None],
     ) -> None:
+        self._rules = rules
         self._conditions = tuple(conditions)
         self._warn = warn
         self._redactor = redactor
@@ -43,7 +46,10 @@ class OutcomeObserver:
         argv = _shown(proposal.argv, self._redactor)
         inquiry = self._extraction.begin(Material(*facts, argv, well_formed(self._workspace), streams))
         # The extractors work while the rest is imported.
-        return conclude(self._known(proposal, outcome, streams), streams, self._redactor, inquiry)
+        from kos_retry.adapters.own_rules import OwnRules
+
+        envelope = conclude(self._known(proposal, outcome, streams), streams, self._redactor, inquiry)
+        return OwnRules(self._rules, self._warn).signed([envelope])[0]
 
     def _known(self, proposal: Proposal, outcome: Outcome, streams: dict[str, str]) -> Evidence:
         """Return what is known of an attempt before the extractors have answered."""

@@ -87,7 +87,7 @@ class CommandProposer:
 
     def _leave_files(self, environment: dict[str, str], latest: FailureEnvelope, guidance: str) -> None:
         """Write what the next attempt may read about the last one, and tell it where."""
-        failing = "".join(f"{' '.join(name.split())}\n" for name in latest.failing_constraints)
+        failing = "".join(f"{' '.join(name.split())}\n" for name in _to_run_again(latest))
         files = {
             "PREVIOUS_ENVELOPE": ("previous_envelope.json", latest.model_dump_json()),
             "FAILING_FILE": ("failing.txt", self._redactor.text(failing)),
@@ -102,6 +102,14 @@ class CommandProposer:
                 environment[_OWN + variable] = path
         except StateError as error:
             self._warn(f"{error}; the next attempt is not told what happened")
+
+
+def _to_run_again(latest: FailureEnvelope) -> tuple[str, ...]:
+    """Return the failing constraints without the types of what was thrown: no test runner takes those for names."""
+    payloads = (artifact.payload for artifact in latest.diagnostic_artifacts)
+    findings = [f for payload in payloads if isinstance(payload, dict) for f in payload.get("findings") or ()]
+    types = {f.get("error_type") for f in findings if isinstance(f, dict)}
+    return tuple(name for name in latest.failing_constraints if name not in types) or latest.failing_constraints
 
 
 def _fill(word: str, places: Mapping[str, str]) -> str:

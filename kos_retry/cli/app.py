@@ -137,6 +137,14 @@ def observe(
     ] = None,
     extractor: Extractors = None,
     mask_env: MaskEnv = None,
+    matcher: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--matcher",
+            metavar="FILE",
+            help="A file of problem matchers; the configuration's without it; repeatable.",
+        ),
+    ] = None,
     jsonl: JsonLines = False,
 ) -> None:
     """Turn an outcome into a FailureEnvelope."""
@@ -144,12 +152,13 @@ def observe(
     from kos_retry.cli.inputs import parse_model
     from kos_retry.model import OutcomeRow
 
+    raw: Raw = {"extractor": extractor or [], "matcher": matcher or []}
     if jsonl:
-        work.observe_rows("-", mask_env or [], extractor or [])
+        work.observe_rows("-", raw, mask_env or [])
         return
     given = {"exit_code": exit_code, "signal": signal, "category": category, "attempt": attempt, "command": command}
     row = parse_model(OutcomeRow, {**given, "failing_constraints": failing_constraint or []}, "options")
-    work.observe(row, log, mask_env or [], extractor or [])
+    work.observe(row, log, raw, mask_env or [])
 
 
 @app.command("next")
@@ -174,6 +183,9 @@ def next_command(
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit with 0 continue, 10 pivot, 20 escalate, 30 halt.")
     ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show every rule in order, with why it did or did not decide.")
+    ] = False,
     jsonl: JsonLines = False,
     form: Format = "json",
 ) -> None:
@@ -192,6 +204,10 @@ def next_command(
     overrides = {name: value for name, value in given.items() if value is not None}
     if jsonl:
         work.decide_rows(source, overrides)
+        return
+    if explain:
+        as_text = _chosen(form, ("json", "text")) == "text"
+        work.explain_next(source, overrides, session=session, state_dir=state_dir, text=as_text)
         return
     text = _chosen(form, ("json", "text")) == "text"
     raise typer.Exit(
@@ -213,14 +229,19 @@ def diff(
 
 @app.command()
 def explain(
-    source: Source = "-",
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ENVELOPE|LOG]...", help="A log or an envelope, or two to compare; - for standard input."
+        ),
+    ] = None,
     exit_code: Annotated[int, typer.Option("--exit-code", metavar="N", help="The exit code behind a log.")] = 1,
     form: Format = "text",
 ) -> None:
-    """Explain a signature: the lines it is made of, and what was masked in them."""
+    """Explain a signature: the lines it is made of, and what was masked in them; of two, why they differ."""
     from kos_retry.cli import explain as work
 
-    work.explain(source, exit_code, _chosen(form, ("text", "json")))
+    work.explain(sources or ["-"], exit_code, _chosen(form, ("text", "json")))
 
 
 @app.command()

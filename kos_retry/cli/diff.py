@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from kos_retry.cli.inputs import parse_json, parse_model, read_bytes
+from kos_retry.cli.inputs import own_rules, parse_json, parse_model, read_bytes
 from kos_retry.cli.output import write_json
 from kos_retry.engine.compare import compare
 from kos_retry.engine.sign import comparable
@@ -27,7 +27,7 @@ def diff(old: str, new: str, form: str) -> None:
     """Write the delta between two envelopes, as text for people or as JSON."""
     if old == new == "-":
         raise InputError("only one of the two envelopes can come from standard input")
-    before, after = comparable((_envelope(old), _envelope(new)))
+    before, after = comparable(own_rules().signed((_envelope(old), _envelope(new))))
     delta = compare(before, after)
     if form == "json":
         write_json(delta)

@@ -10,7 +10,7 @@ from kos_retry.adapters.extraction.check import Checker, Problem
 from kos_retry.adapters.extraction.extract import Extraction, chosen
 from kos_retry.adapters.extraction.manifest import Manifest, bundled, read_manifest
 from kos_retry.adapters.extraction.material import Material
-from kos_retry.adapters.observation import redacted
+from kos_retry.adapters.observation import joined
 from kos_retry.cli.inputs import read_log
 from kos_retry.cli.output import write_json, write_text
 from kos_retry.engine.redact import Redactor, secret_values
@@ -35,7 +35,7 @@ def run_extractor(name: str, log: str | None, reports: list[str], exit_code: int
     """Write what one extractor, of a name or in a directory, finds in a log and in report files."""
     manifests, (asked,) = chosen([name])
     redactor = Redactor(secret_values(os.environ))
-    streams = {"output": redacted(read_log(log)[0], redactor)} if log is not None else {}
+    streams = {"output": joined(read_log(log), redactor)} if log is not None else {}
     material = Material(1, exit_code, None, False, (), os.getcwd(), streams, tuple(reports))
     with Extraction(redactor, manifests) as extraction:
         write_json(extraction.ask(asked, material))

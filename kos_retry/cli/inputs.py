@@ -7,13 +7,18 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import orjson
 from pydantic import BaseModel, ValidationError
 
+from kos_retry.adapters.own_rules import OwnRules
+from kos_retry.adapters.process.capture import captured
+from kos_retry.cli.output import complain
+from kos_retry.cli.run import configuration_of
 from kos_retry.errors import InputError
-from kos_retry.limits import MAX_INPUT_BYTES
+from kos_retry.limits import MAX_INPUT_BYTES, READ_BYTES
+from kos_retry.outcome import Captured
 from kos_retry.text.durations import format_size
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -39,27 +44,31 @@ def read_bytes(source: str) -> bytes:
     return data
 
 
-def read_log(source: str) -> tuple[bytes, int]:
-    """Return a log's content, and the number of bytes left out of the middle of one that is too large."""
+def read_log(source: str) -> Captured:
+    """Return what is kept of a log, however large it is: the same as of a command's output."""
     if source == _STDIN:
-        return _head_and_tail(sys.stdin.buffer.read())
+        return captured(_chunks(sys.stdin.buffer))
     try:
-        size = os.stat(source).st_size
         with Path(source).open("rb") as file:
-            if size <= MAX_INPUT_BYTES:
-                return file.read(), 0
-            head = file.read(MAX_INPUT_BYTES // 2)
-            file.seek(size - MAX_INPUT_BYTES // 2)
-            return head + b"\n" + file.read(), size - MAX_INPUT_BYTES
+            return captured(_chunks(file))
     except OSError as error:
         raise InputError(f"{source}: {error.strerror}") from error
 
 
-def _head_and_tail(data: bytes) -> tuple[bytes, int]:
-    if len(data) <= MAX_INPUT_BYTES:
-        return data, 0
-    half = MAX_INPUT_BYTES // 2
-    return data[:half] + b"\n" + data[-half:], len(data) - MAX_INPUT_BYTES
+def own_rules() -> OwnRules:
+    """Return the rules for signatures of the configuration that holds here."""
+    return OwnRules(configuration_of({}, os.environ).token_rules, complain)
+
+
+def kept(text: str) -> Captured:
+    """Return what is kept of an output that came as text; of most that is all."""
+    data = text.encode("utf-8", "surrogatepass")
+    return captured(data[at : at + READ_BYTES] for at in range(0, len(data), READ_BYTES))
+
+
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    while chunk := file.read(READ_BYTES):
+        yield chunk
 
 
 def lines(source: str) -> Iterator[tuple[int, bytes]]:

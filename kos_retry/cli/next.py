@@ -10,15 +10,16 @@ from kos_retry.adapters import journal, state
 from kos_retry.adapters.clock import timestamp
 from kos_retry.adapters.completion import complete
 from kos_retry.adapters.extraction.extract import Extraction
-from kos_retry.cli.inputs import lines, parse_json, parse_model, read_bytes
+from kos_retry.adapters.own_rules import OwnRules
+from kos_retry.cli.inputs import lines, own_rules, parse_json, parse_model, read_bytes
 from kos_retry.cli.output import complain, write_json, write_text
 from kos_retry.engine.backoff import Schedule
-from kos_retry.engine.decide import decide
+from kos_retry.engine.decide import consider, decide
 from kos_retry.engine.redact import Redactor, secret_values
 from kos_retry.errors import InputError
-from kos_retry.model import Decision, FailureEnvelope, Policy, Recommendation
+from kos_retry.model import ConsideredRule, Decision, FailureEnvelope, Policy, Recommendation
 from kos_retry.report.session import from_records
-from kos_retry.text.escapes import inert
+from kos_retry.text.escapes import inert, printable
 
 # What `--exit-code` turns a recommendation into.
 EXIT_CODES = {
@@ -42,18 +43,14 @@ def decide_next(
     source: str, overrides: dict[str, Any], *, session: str | None, state_dir: str | None, exit_code: bool, text: bool
 ) -> int:
     """Write the decision over one history and return the exit status."""
-    question = read_question(read_bytes(source), "standard input" if source == "-" else source)
-    redactor = Redactor(secret_values(os.environ))
-    policy = parse_model(Policy, {**question.policy, **overrides}, "policy")
-    with Extraction(redactor) as extraction:
-        envelopes = complete(question.history, extraction)
+    envelopes, policy = _asked(source, overrides)
     decision = (
-        _in_session(envelopes, policy, session, state_dir, redactor)
+        _in_session(envelopes, policy, session, state_dir)
         if session
         else decide(envelopes, policy, schedule=Schedule())
     )
     if not (envelopes or session):
-        raise InputError(f"{source if source != '-' else 'standard input'}: no envelope in it")
+        raise InputError(f"{_name(source)}: no envelope in it")
     if text:
         write_text(as_text(decision))
     else:
@@ -61,12 +58,43 @@ def decide_next(
     return EXIT_CODES[decision.recommendation] if exit_code else 0
 
 
+def explain_next(
+    source: str, overrides: dict[str, Any], *, session: str | None, state_dir: str | None, text: bool
+) -> None:
+    """Write every rule that is considered over one history, in order, and record nothing."""
+    envelopes, policy = _asked(source, overrides)
+    history = _continued(_recorded(session, state_dir)[1] if session else [], envelopes)
+    if not history:
+        raise InputError(f"{_name(source)}: no envelope in it")
+    rules = consider(history, policy)
+    if text:
+        write_text(inert("".join(_rule_line(rule) for rule in rules)))
+    else:
+        write_json({"rules": [rule.model_dump(mode="json") for rule in rules]})
+
+
+def _rule_line(rule: ConsideredRule) -> str:
+    mark = "=>" if rule.decides else " +" if rule.matches else "  "
+    return f"{mark} {rule.rule}: {printable(rule.evidence)}\n"
+
+
+def _asked(source: str, overrides: dict[str, Any]) -> tuple[tuple[FailureEnvelope, ...], Policy]:
+    question = read_question(read_bytes(source), _name(source))
+    policy = parse_model(Policy, {**question.policy, **overrides}, "policy")
+    with Extraction(Redactor(secret_values(os.environ))) as extraction:
+        return own_rules().signed(complete(question.history, extraction)), policy
+
+
+def _name(source: str) -> str:
+    return "standard input" if source == "-" else source
+
+
 def decide_rows(source: str, overrides: dict[str, Any]) -> None:
     """Write one line `{"id", "decision"}` for every line of ``source``; a bad one gives `{"id", "error"}`."""
-    redactor = Redactor(secret_values(os.environ))
+    redactor, rules = Redactor(secret_values(os.environ)), own_rules()
     with Extraction(redactor) as extraction:
         for number, line in lines(source):
-            write_json(_answer(number, line, overrides, extraction))
+            write_json(_answer(number, line, overrides, extraction, rules))
 
 
 def read_question(data: bytes, where: str) -> Question:
@@ -114,22 +142,16 @@ def _envelope(value: Any, where: str, attempt: int) -> FailureEnvelope:
     return parse_model(FailureEnvelope, value, where)
 
 
-def _in_session(
-    envelopes: Sequence[FailureEnvelope], policy: Policy, session: str, state_dir: str | None, redactor: Redactor
-) -> Decision:
+def _in_session(envelopes: Sequence[FailureEnvelope], policy: Policy, session: str, state_dir: str | None) -> Decision:
     """Append to a session, decide over the whole of its last run, and record what was decided."""
-    directory = state.session_directory(state.state_directory(state_dir, os.environ), state.check_session_id(session))
-    known = os.path.exists(os.path.join(directory, state.JOURNAL))
-    before = from_records(session, journal.last_run(journal.read(directory))).entries if known else ()
-    history = [entry.envelope for entry in before]
-    if not history and not envelopes:
+    directory, before = _recorded(session, state_dir)
+    history = _continued(before, envelopes)
+    if not history:
         raise InputError(f"session '{session}' has no envelope, and none was handed in")
-    for envelope in envelopes:
-        after = history[-1].attempt if history else 0
-        history.append(envelope if envelope.attempt > after else envelope.model_copy(update={"attempt": after + 1}))
     decision = decide(history, policy, schedule=Schedule())
     if envelopes:
         history[-1] = history[-1].model_copy(update={"emitted_recommendation": decision.recommendation})
+    redactor = Redactor(secret_values(os.environ))
     records = journal.SessionJournal(directory, session, redactor, complain, timestamp)
     new = history[len(before) :]
     for envelope in new:
@@ -137,7 +159,27 @@ def _in_session(
     return decision
 
 
-def _answer(number: int, line: bytes, overrides: dict[str, Any], extraction: Extraction) -> dict[str, Any]:
+def _recorded(session: str, state_dir: str | None) -> tuple[str, list[FailureEnvelope]]:
+    """Return the directory of a session and the envelopes of its last run."""
+    directory = state.session_directory(state.state_directory(state_dir, os.environ), state.check_session_id(session))
+    known = os.path.exists(os.path.join(directory, state.JOURNAL))
+    before = from_records(session, journal.last_run(journal.read(directory))).entries if known else ()
+    return directory, [entry.envelope for entry in before]
+
+
+def _continued(before: Sequence[FailureEnvelope], envelopes: Sequence[FailureEnvelope]) -> list[FailureEnvelope]:
+    """Return a history with envelopes added, numbered on where they have no later number of their own."""
+    history = list(before)
+    for envelope in envelopes:
+        after = history[-1].attempt if history else 0
+        later = not before or envelope.attempt > after
+        history.append(envelope if later else envelope.model_copy(update={"attempt": after + 1}))
+    return history
+
+
+def _answer(
+    number: int, line: bytes, overrides: dict[str, Any], extraction: Extraction, rules: OwnRules
+) -> dict[str, Any]:
     where, row_id = f"line {number}", None
     try:
         value = parse_json(line, where)
@@ -145,7 +187,8 @@ def _answer(number: int, line: bytes, overrides: dict[str, Any], extraction: Ext
             row_id = value.get("id")
         question = _question(value, where)
         policy = parse_model(Policy, {**question.policy, **overrides}, f"{where}: policy")
-        decision = decide(complete(question.history, extraction), policy, schedule=Schedule())
+        history = rules.signed(complete(question.history, extraction))
+        decision = decide(history, policy, schedule=Schedule())
         return {"id": row_id, "decision": decision.model_dump(mode="json")}
     except InputError as error:
         complain(str(error))

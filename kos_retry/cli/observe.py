@@ -2,48 +2,44 @@
 
 from __future__ import annotations
 
-import os
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
-from kos_retry.adapters.extraction.extract import Extraction, chosen
-from kos_retry.adapters.observation import conclude, inquire
-from kos_retry.cli.inputs import lines, parse_json, parse_model, read_log
+from kos_retry.adapters.observation import conclude, inquire, joined
+from kos_retry.cli.inputs import kept, lines, parse_json, parse_model, read_log
+from kos_retry.cli.instruments import Instruments, instruments
 from kos_retry.cli.output import complain, write_json
 from kos_retry.engine.observe import Evidence
-from kos_retry.engine.redact import Redactor, secret_values
 from kos_retry.errors import InputError
 from kos_retry.model import FailureEnvelope, OutcomeRow
-from kos_retry.text.escapes import decode, plain_text
+from kos_retry.outcome import Captured
+from kos_retry.settings import Raw
 
 _SIGNAL_BASE = 128
 _GENERAL_FAILURE = 1
 
 
-def observe(row: OutcomeRow, log: str | None, mask_env: list[str], extractors: list[str]) -> None:
+def observe(row: OutcomeRow, log: str | None, raw: Raw, mask_env: list[str]) -> None:
     """Write the envelope of one outcome; its output is read from ``log`` (``-`` for standard input)."""
-    omitted = 0
-    if log is not None:
-        data, omitted = read_log(log)
-        row = row.model_copy(update={"output": decode(data)})
-    if row.exit_code is None and row.signal is None and row.category is None:
-        raise InputError("say how the command ended: --exit-code, --signal or --category is missing")
-    redactor = Redactor(secret_values(os.environ, mask_env))
-    with Extraction(redactor, *chosen(extractors)) as extraction:
-        write_json(envelope_of(row, redactor, extraction, omitted))
+    with instruments(raw, mask_env) as given:
+        streams = {} if log is None else {"output": read_log(log)}
+        if row.exit_code is None and row.signal is None and row.category is None:
+            raise InputError("say how the command ended: --exit-code, --signal or --category is missing")
+        write_json(envelope_of(row, given, streams))
 
 
-def observe_rows(source: str, mask_env: list[str], extractors: list[str]) -> None:
+def observe_rows(source: str, raw: Raw, mask_env: list[str]) -> None:
     """Write one line `{"id", "envelope"}` for every line of ``source``; a bad one gives `{"id", "error"}`."""
-    redactor = Redactor(secret_values(os.environ, mask_env))
-    with Extraction(redactor, *chosen(extractors)) as extraction:
+    with instruments(raw, mask_env) as given:
         for number, line in lines(source):
-            write_json(_answer(number, line, redactor, extraction))
+            write_json(_answer(number, line, given))
 
 
-def envelope_of(row: OutcomeRow, redactor: Redactor, extraction: Extraction, omitted_bytes: int = 0) -> FailureEnvelope:
-    """Return the envelope of a row."""
-    streams = {"output": row.output, "stdout": row.stdout, "stderr": row.stderr}
+def envelope_of(row: OutcomeRow, given: Instruments, streams: Mapping[str, Captured] | None = None) -> FailureEnvelope:
+    """Return the envelope of a row; ``streams`` are outputs that stand beside it."""
+    texts = {"output": row.output, "stdout": row.stdout, "stderr": row.stderr}
+    outputs = {name: kept(text) for name, text in texts.items() if text is not None} | dict(streams or {})
     exit_code, signal = ending(row)
     known = Evidence(
         attempt=row.attempt,
@@ -55,11 +51,12 @@ def envelope_of(row: OutcomeRow, redactor: Redactor, extraction: Extraction, omi
         actions=row.executed_actions,
         category=row.category,
         duration_seconds=row.duration_seconds,
-        omitted_bytes=omitted_bytes,
+        omitted_bytes=sum(output.omitted for output in outputs.values()),
     )
-    told = {name: redactor.text(plain_text(text)) for name, text in streams.items() if text is not None}
-    inquiry = inquire(extraction, known, told, redactor, workspace=row.cwd or "", reports=row.reports)
-    return conclude(known, told, redactor, inquiry)
+    told = {name: joined(output, given.redactor) for name, output in outputs.items()}
+    inquiry = inquire(given.extraction, known, told, given.redactor, workspace=row.cwd or "", reports=row.reports)
+    envelope = conclude(known, told, given.redactor, inquiry)
+    return given.rules.signed([envelope])[0]
 
 
 def ending(row: OutcomeRow) -> tuple[int, str | None]:
@@ -90,14 +87,14 @@ def _argv(command: str | tuple[str, ...] | None) -> tuple[str, ...]:
         return tuple(command.split())
 
 
-def _answer(number: int, line: bytes, redactor: Redactor, extraction: Extraction) -> dict[str, Any]:
+def _answer(number: int, line: bytes, given: Instruments) -> dict[str, Any]:
     where, row_id = f"line {number}", None
     try:
         value = parse_json(line, where)
         if isinstance(value, dict):
             row_id = value.get("id")
         row = parse_model(OutcomeRow, value, where)
-        return {"id": row.id, "envelope": envelope_of(row, redactor, extraction).model_dump(mode="json")}
+        return {"id": row.id, "envelope": envelope_of(row, given).model_dump(mode="json")}
     except InputError as error:
         complain(str(error))
         return {"id": row_id if isinstance(row_id, (str, int, type(None))) else None, "error": str(error)}

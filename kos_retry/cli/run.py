@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kos_retry.adapters.config import Configuration
     from kos_retry.settings import Raw, RunSettings
 
 
@@ -32,23 +33,40 @@ def run_command(raw: Raw, command: Sequence[str]) -> int:
         raise UsageError("no command to run: kos-retry run [OPTIONS] -- COMMAND [ARG]...")
     if not command[0]:
         raise UsageError("the command to run is an empty word")
-    from kos_retry import composition
-
     if settings.dry_run:
         from kos_retry.cli.plan import show_plan
 
-        composition.chosen_extractors(settings)
         show_plan(settings, command)
         return 0
+    from kos_retry import composition
+
     return composition.run(command, settings).exit_code
 
 
 def settings_of(raw: Raw, environment: Mapping[str, str]) -> RunSettings:
-    """Return the settings of configuration, environment and command line together."""
-    configuration = config.load(environment, _cwd(), _config_file(raw, environment))
+    """Return the settings of configuration, environment and command line together.
+
+    Raises UsageError, and InputError for a file that one of them names and that is not what it should be.
+    """
+    configuration = configuration_of(raw, environment)
     settings = resolve([*configuration.layers, (COMMAND_LINE, raw)], configuration.profiles)
+    settings.token_rules = configuration.token_rules
     drop_nested_retries(settings, environment)
+    if settings.matcher:
+        from kos_retry.adapters.matchers import load_matchers
+
+        settings.matchers = load_matchers(settings.matcher)
+    if settings.extractor:
+        from kos_retry.adapters.extraction.extract import chosen
+
+        # They are read before the command starts: what that does to their files must not change them.
+        settings.extractors = chosen(settings.extractor)
     return settings
+
+
+def configuration_of(raw: Raw, environment: Mapping[str, str]) -> Configuration:
+    """Return what configuration files and environment say here."""
+    return config.load(environment, _cwd(), _config_file(raw, environment))
 
 
 def _config_file(raw: Raw, environment: Mapping[str, str]) -> str | None:

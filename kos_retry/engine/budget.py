@@ -33,6 +33,18 @@ def budget_of(history: Sequence[FailureEnvelope], policy: Policy, seconds_used: 
     )
 
 
+def mean_cost_usd(history: Sequence[FailureEnvelope]) -> float | None:
+    """Return what an attempt costs in the mean of those that say so, None where none does."""
+    known = [e.usage.cost_usd for e in history if e.usage and e.usage.cost_usd is not None]
+    return sum(known) / len(known) if known else None
+
+
+def mean_tokens(history: Sequence[FailureEnvelope]) -> float | None:
+    """Return how many tokens an attempt needs in the mean of those that say so, None where none does."""
+    known = [e.usage.tokens for e in history if e.usage and e.usage.tokens is not None]
+    return sum(known) / len(known) if known else None
+
+
 def failed_actions_in_a_row(history: Sequence[FailureEnvelope]) -> int:
     """Return how many of the last actions failed, across attempts; one that succeeded ends the row."""
     run = 0

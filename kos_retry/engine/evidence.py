@@ -17,54 +17,57 @@ from kos_retry.limits import FALLBACK_EVIDENCE_LINES, MAX_CANDIDATES, MAX_EVIDEN
 from kos_retry.text.escapes import plain_text
 
 # A line without any of these (in lower case) is not looked at again.
-_TRIGGERS = (
-    "error",
-    "fail",
-    "exception",
-    "fatal",
-    "panic",
-    "abort",
-    "traceback",
-    "cannot",
-    "can't",
-    "could not",
-    "unable to",
-    "not found",
-    "no such",
-    "denied",
-    "refused",
-    "undefined",
-    "unexpected",
-    "expected",
-    "invalid",
-    "missing",
-    "timed out",
-    "timeout",
-    "segmentation",
-    "killed",
-    "unresolved",
-    "not ok",
-    "assert",
-    "conflict",
-    "rejected",
-    "violat",
-    "detected",
-    "corrupt",
-    "mismatch",
-    "syntax",
-    "no space",
-    "out of memory",
-    "overflow",
-    "unknown",
-    "critical",
-    "severe",
-    "err!",
-    "✗",
-    "✘",
-    "✕",
-    "✖",
-    "×",
-    "❌",
+_TRIGGERS = tuple(
+    trigger.encode()
+    for trigger in (
+        "error",
+        "fail",
+        "exception",
+        "fatal",
+        "panic",
+        "abort",
+        "traceback",
+        "cannot",
+        "can't",
+        "could not",
+        "unable to",
+        "not found",
+        "no such",
+        "denied",
+        "refused",
+        "undefined",
+        "unexpected",
+        "expected",
+        "invalid",
+        "missing",
+        "timed out",
+        "timeout",
+        "segmentation",
+        "killed",
+        "unresolved",
+        "not ok",
+        "assert",
+        "conflict",
+        "rejected",
+        "violat",
+        "detected",
+        "corrupt",
+        "mismatch",
+        "syntax",
+        "no space",
+        "out of memory",
+        "overflow",
+        "unknown",
+        "critical",
+        "severe",
+        "err!",
+        "✗",
+        "✘",
+        "✕",
+        "✖",
+        "×",
+        "❌",
+    )
 )
 
 
@@ -83,6 +86,9 @@ _FOREIGN = re.compile(
 _STACK_FRAMES = 6
 _STACK_REACH = 60
 _CONTINUED_LINES = 3
+# Below the name of a failed test a line may only open a block.
+_DETAIL_REACH = 2
+_WORD = re.compile(r"\w")
 
 
 class Mark(NamedTuple):
@@ -176,7 +182,10 @@ _MARKS = (
 _MIN_SCORE = 2
 # A line that only wraps or sums up a failure says more than the end of the output does, one that is benign does not.
 _MAX_NOISE = -6
-_DIGITS = str.maketrans("123456789", "000000000")
+# Counters and hexadecimal ids: what is left is the shape of a line.
+_SHAPE = bytes.maketrans(b"123456789abcdef", b"0" * 15)
+# No character takes more than four bytes.
+_MAX_LINE_BYTES = 4 * MAX_LINE_CHARS
 _LINES_A_SHAPE = 16
 
 
@@ -209,16 +218,8 @@ def choose_lines(*outputs: str) -> tuple[EvidenceLine, ...]:
 
 
 def _scored(text: str, source: int) -> Iterator[EvidenceLine]:
-    """Yield the candidates of one output that say anything, with their scores.
-
-    Lines that differ in digits alone are looked at a few times only: a log may hold a hundred thousand of them.
-    """
-    shapes: Counter[str] = Counter()
+    """Yield the candidates of one output that say anything, with their scores."""
     for number, line in _candidates(text):
-        shape = line.translate(_DIGITS)
-        shapes[shape] += 1
-        if shapes[shape] > _LINES_A_SHAPE:
-            continue
         score, marks = _score(line)
         if score > _MAX_NOISE:
             yield EvidenceLine(line, source, number, score, marks)
@@ -241,9 +242,11 @@ def _with_context(chosen: list[EvidenceLine], texts: list[str]) -> tuple[Evidenc
     split: dict[int, list[str]] = {}
     kept = {(line.source, line.number): line for line in chosen}
     for line in chosen:
-        if line.text.rstrip().endswith(":") and len(kept) < MAX_EVIDENCE_LINES:
+        announces = line.text.rstrip().endswith(":")
+        if (announces or "test-failed" in line.marks) and len(kept) < MAX_EVIDENCE_LINES:
             lines = split.setdefault(line.source, texts[line.source].split("\n"))
-            for number, text in _announced(lines, line.number):
+            told = _announced(lines, line.number) if announces else _indented_below(lines, line.number)
+            for number, text in told:
                 kept.setdefault(
                     (line.source, number), EvidenceLine(text, line.source, number, line.score, ("continued",))
                 )
@@ -259,6 +262,22 @@ def _announced(lines: list[str], number: int) -> list[tuple[int, str]]:
     """Return the next few lines behind one that ends in a colon, without blank ones."""
     window = range(number, min(number + 2 * _CONTINUED_LINES, len(lines)))
     return [(i + 1, lines[i][:MAX_LINE_CHARS]) for i in window if lines[i].strip()][:_CONTINUED_LINES]
+
+
+def _indented_below(lines: list[str], number: int) -> list[tuple[int, str]]:
+    """Return the first line in words that stands indented right below the name of a failed test, unless it is a frame or source."""
+    name = lines[number - 1][:MAX_LINE_CHARS]
+    for at, line in enumerate(lines[number : number + _DETAIL_REACH], number + 1):
+        text = line[:MAX_LINE_CHARS]
+        if _indent(text) <= _indent(name):
+            break
+        if _WORD.search(text):
+            return [] if {"frame", "source", "summary"} & set(_score(text)[1]) else [(at, text)]
+    return []
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _stack(lines: list[str], number: int) -> list[str]:
@@ -294,30 +313,53 @@ def _score(line: str) -> tuple[int, tuple[str, ...]]:
 
 
 def _candidates(text: str) -> Iterator[tuple[int, str]]:
-    """Yield number and text of every line with a trigger in it; of too many the middle is left out."""
-    lowered = text.lower()
-    if len(lowered) != len(text):
-        # A few letters change their length in lower case; positions would no longer fit.
-        lowered = text
+    """Yield number and text of the lines with a trigger in them; of too many the middle is left out.
+
+    All of it works on UTF-8, which is searched faster than text and keeps its length in lower case.
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    kept = _of_few_shapes(data, sorted(_triggered(data)))
+    if len(kept) > MAX_CANDIDATES:
+        kept = kept[: MAX_CANDIDATES // 2] + kept[-MAX_CANDIDATES // 2 :]
+    number, counted_to = 1, 0
+    for start, line in kept:
+        number += data.count(b"\n", counted_to, start)
+        counted_to = start
+        yield number, line.decode("utf-8", "replace")[:MAX_LINE_CHARS]
+
+
+def _triggered(data: bytes) -> set[int]:
+    """Return where the lines start that hold a trigger."""
+    lowered = data.lower()
     starts: set[int] = set()
     for trigger in _TRIGGERS:
         at = lowered.find(trigger)
         while at >= 0:
-            starts.add(lowered.rfind("\n", 0, at) + 1)
-            end = lowered.find("\n", at)
+            starts.add(lowered.rfind(b"\n", 0, at) + 1)
+            end = lowered.find(b"\n", at)
             at = lowered.find(trigger, end) if end >= 0 else -1
-    ordered = sorted(starts)
-    if len(ordered) > MAX_CANDIDATES:
-        ordered = ordered[: MAX_CANDIDATES // 2] + ordered[-MAX_CANDIDATES // 2 :]
-    number, counted_to, seen = 1, 0, set()
-    for start in ordered:
-        number += text.count("\n", counted_to, start)
-        counted_to = start
-        end = text.find("\n", start)
-        line = text[start : end if end >= 0 else len(text)][:MAX_LINE_CHARS]
-        if line not in seen:
+    return starts
+
+
+def _of_few_shapes(data: bytes, starts: list[int]) -> list[tuple[int, bytes]]:
+    """Return the lines that start there, each once, and of those that differ in numbers alone a few.
+
+    A log may hold a hundred thousand of them, and every one that is looked at costs as much as a kilobyte of log.
+    """
+    shapes: Counter[bytes] = Counter()
+    seen: set[bytes] = set()
+    kept = []
+    for start in starts:
+        end = data.find(b"\n", start)
+        line = data[start : end if end >= 0 else len(data)][:_MAX_LINE_BYTES]
+        if line in seen:
+            continue
+        shape = line.translate(_SHAPE)
+        shapes[shape] += 1
+        if shapes[shape] <= _LINES_A_SHAPE:
             seen.add(line)
-            yield number, line
+            kept.append((start, line))
+    return kept
 
 
 def _last_lines(text: str, source: int) -> tuple[EvidenceLine, ...]:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from kos_retry import limits
 from kos_retry.engine import actions
 from kos_retry.engine.compare import compare
+from kos_retry.engine.memory import lesson
 from kos_retry.model import (
     Budget,
     Category,
@@ -22,6 +23,7 @@ from kos_retry.model import (
     NegativeConstraint,
     Policy,
     Recommendation,
+    Sighting,
 )
 from kos_retry.model.base import MAX_ATTEMPT
 from kos_retry.text.bounds import byte_length, cut_bytes
@@ -54,13 +56,15 @@ def write(
     recommendation: Recommendation,
     evidence: tuple[str, str],
     budget: Budget,
+    lessons: Sequence[Sighting] = (),
 ) -> str:
     """Return the guidance as markdown, within both bounds of the policy; empty where nothing failed.
 
-    ``evidence`` is what the decision rests on: our words, and the words it quotes (or "").
+    ``evidence`` is what the decision rests on: our words, and the words it quotes (or ""). ``lessons`` are how similar
+    failures of earlier sessions ended.
 
     Items are left out whole, the least useful first: the directive matters most, then what to look at
-    first, what not to repeat, what changed, and what is left of the budget.
+    first, what not to repeat, what changed, what is left of the budget, and lessons of earlier sessions.
     """
     if not history or history[-1].category is Category.SUCCESS:
         return ""
@@ -72,6 +76,7 @@ def write(
         *(_avoid(rule) for rule in told.negative_constraints),
         *_changed(told.deltas),
         *_left(budget),
+        *(f"- Earlier: {lesson(sighting, _code)}." for sighting in lessons[: limits.MAX_LESSONS]),
         *_excerpt(history[-1]),
     ]
     return _fit(f"## Attempt {told.attempt}", items, policy)

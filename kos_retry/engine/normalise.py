@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -48,6 +49,15 @@ class Token(NamedTuple):
     mask: str | None
 
 
+class OwnSpan(NamedTuple):
+    """Where a rule of the configuration matched in a levelled line; ``mask`` is None where it keeps what it matched."""
+
+    rule: str
+    start: int
+    end: int
+    mask: str | None
+
+
 class Normalised(NamedTuple):
     """A normalised line, the levelled line it was made from, and every token on the way."""
 
@@ -83,14 +93,18 @@ def normalise(text: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def explain_line(line: str) -> Normalised:
-    """Normalise one line and say what every class did to it."""
+def explain_line(line: str, own: Sequence[OwnSpan] = ()) -> Normalised:
+    """Normalise one line and say what every class did to it.
+
+    ``own`` are spans in the levelled line that rules of the configuration decide, in order and apart from each other; the classes
+    see what lies between them.
+    """
     levelled = level(line)
-    masked, tokens = _mask(levelled)
+    masked, tokens = _mask(levelled, own)
     text = _unified(masked)
     # A mask can bring two tokens together that make a new one; the fixed point is reached at once in
-    # nearly every line, and the bound keeps the rest linear.
-    for _ in range(_MAX_PASSES):
+    # nearly every line, and the bound keeps the rest linear. What an own rule keeps would not outlive a second pass.
+    for _ in range(0 if own else _MAX_PASSES):
         again = _unified(_mask(level(text))[0])
         if again == text:
             break
@@ -103,16 +117,26 @@ def _unified(text: str) -> str:
     return _TIMED.sub("", _FAILED.sub("failed: ", _LOCATED.sub(": ", text)))
 
 
-def _mask(line: str) -> tuple[str, list[Token]]:
-    out, tokens, at = [], [], 0
-    for match in _TOKENS.finditer(line):
-        token_class = _CLASSES[match.lastgroup or ""]
-        new = _replacement(token_class, match[0])
-        tokens.append(Token(token_class.name, match.start(), match.end(), match[0], new))
-        out += [line[at : match.start()], match[0] if new is None else new]
-        at = match.end()
+def _mask(line: str, own: Sequence[OwnSpan] = ()) -> tuple[str, list[Token]]:
+    tokens: list[Token] = []
+    at = 0
+    for span in own:
+        tokens += _tokens(line, at, span.start)
+        tokens.append(Token(span.rule, span.start, span.end, line[span.start : span.end], span.mask))
+        at = span.end
+    tokens += _tokens(line, at, len(line))
+    out, at = [], 0
+    for token in tokens:
+        out += [line[at : token.start], token.text if token.mask is None else token.mask]
+        at = token.end
     out.append(line[at:])
     return "".join(out), tokens
+
+
+def _tokens(line: str, start: int, end: int) -> Iterator[Token]:
+    for match in _TOKENS.finditer(line, start, end):
+        token_class = _CLASSES[match.lastgroup or ""]
+        yield Token(token_class.name, match.start(), match.end(), match[0], _replacement(token_class, match[0]))
 
 
 def _replacement(token_class: TokenClass, text: str) -> str | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from kos_retry.engine import classify, sign
 from kos_retry.engine.evidence import EvidenceLine, choose_lines
-from kos_retry.limits import MAX_EVIDENCE_LINES
+from kos_retry.limits import MAX_CONSTRAINT_BYTES, MAX_EVIDENCE_LINES
 from kos_retry.model import (
     Action,
     Category,
@@ -21,10 +22,19 @@ from kos_retry.model import (
     Usage,
 )
 from kos_retry.model.finding import TRUST, Confidence, FindingKind
+from kos_retry.text.bounds import cut_bytes
 from kos_retry.text.durations import format_duration
 from kos_retry.text.escapes import plain_line
 
 _NAMED = (FindingKind.TEST, FindingKind.POLICY, FindingKind.DIAGNOSTIC)
+# A type as any language qualifies it: by dots, double colons or backslashes, its own name capitalised.
+_TYPE_NAME = re.compile(r"(?:[\w$]{1,200}(?:\.|::|\\)){0,16}([A-Z][\w$]{0,200})\Z")
+# The types of assertions say that a test failed; those that are named after nothing say even less.
+_VERDICT = re.compile(r"(?i)assert|(?<!un)expect|fail|compar")
+_BARE = re.compile(r"(?i)\b(?:base)?(?:error|exception)(?:group)?\Z")
+# What was expected and what came instead, each in a line below what a test says.
+_COMPARED = re.compile(r"(?i)(?:expected|actual|received|got|left|right)\b[^:]{0,40}:")
+_LINES_BELOW = 3
 
 
 class Evidence(NamedTuple):
@@ -106,11 +116,26 @@ def trusted_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 def constraint_names(findings: Sequence[Finding]) -> tuple[str, ...]:
     """Return the names of what had to hold and did not, sorted, without repetition.
 
-    Tests, checks and diagnostics have names of their own; a crash is named by its code or type where nothing else is.
+    Tests, checks and diagnostics have names of their own. What a test died of is named beside it, unless it is the
+    test's own verdict. A crash is named by its code or type where nothing else is, and by all that it says where its
+    type tells nothing.
     """
-    named = {f.test_id or f.code or "" for f in findings if f.kind in _NAMED}
-    crashed = {f.code or f.error_type or "" for f in findings if f.kind not in _NAMED}
-    return tuple(sorted(named - {""} or crashed - {""}))
+    named = {f.test_id or f.code or _thrown(f) for f in findings if f.kind in _NAMED}
+    thrown = {_thrown(f) for f in findings if f.kind is FindingKind.TEST}
+    crashed = {_crash(f) for f in findings if f.kind not in _NAMED}
+    return tuple(sorted((named | thrown) - {""} or crashed - {""}))
+
+
+def _thrown(finding: Finding) -> str:
+    """Return the type of what was thrown where it is a type's name and tells more than that the test failed."""
+    match = _TYPE_NAME.match(finding.error_type or "")
+    return match[0] if match and not _VERDICT.search(match[1]) and not _BARE.search(match[1]) else ""
+
+
+def _crash(finding: Finding) -> str:
+    """Return the code or the type of a crash; of a type that is named after nothing, with what it says."""
+    bare = finding.code is None and _BARE.search(finding.error_type or "")
+    return describe(finding) if bare else finding.code or finding.error_type or ""
 
 
 def _message(
@@ -125,21 +150,36 @@ def _message(
         return f"timed out{limit}"
     if evidence.broken:
         return "\n".join(f"{name}: {said}" for name, said in evidence.broken)
-    told = list(dict.fromkeys(text for f in findings if (text := describe(f))))[:MAX_EVIDENCE_LINES]
+    telling = [f for f in findings if not f.names_only]
+    told = list(dict.fromkeys(text for f in telling if (text := describe(f))))[:MAX_EVIDENCE_LINES]
     if told:
         return "\n".join(told)
     return "\n".join(plain_line(line.text).strip() for line in lines)
 
 
 def describe(finding: Finding) -> str:
-    """Return the first line of what a finding says, with its type in front, and its file where nothing else says which."""
-    first = next((line.strip() for line in finding.message.splitlines() if line.strip()), "")
+    """Return what a finding says in one line, with its type in front, and its file where nothing else says which."""
+    first = _headline(finding.message)
     kind = finding.error_type or finding.code or ""
     said = first if not kind or first.startswith(kind) else f"{kind}: {first}".rstrip(": ")
     if finding.kind is not FindingKind.DIAGNOSTIC or finding.location is None:
         return said
     file = finding.location.path.replace("\\", "/").rpartition("/")[2]
     return said if file in said else f"{file}: {said}"
+
+
+def _headline(message: str) -> str:
+    """Return the first line of a message, and what it leaves open: what was expected and what came instead.
+
+    Some say so below a line that ends with a colon, others in lines of their own.
+    """
+    lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    below = lines[1 : 1 + _LINES_BELOW]
+    if not lines[0].endswith(":"):
+        below = [line for line in below if _COMPARED.match(line)]
+    return cut_bytes(" ".join([lines[0], *below]), MAX_CONSTRAINT_BYTES)
 
 
 def _cause(

@@ -4,42 +4,65 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import orjson
 
 from kos_retry.engine.actions import approach
-from kos_retry.engine.normalise import normalise_line
+from kos_retry.engine.normalise import OwnSpan, explain_line, level, normalise_line
 from kos_retry.model import Category, FailureEnvelope
 
 # The algorithm's version stands in front of every signature, so that two are never mixed.
-SIGNATURE_VERSION = "k0"
+SIGNATURE_VERSION = "k1"
 
 _ERROR_TYPE = re.compile(r"\b(?:[\w.]{1,128}\.)?([A-Z]\w{1,64}(?:Error|Exception|Failure|Fault|Panic))\b")
 _ERROR_CODE = re.compile(r"\b(?:[A-Z]{1,8}-?\d{2,6}|SIG[A-Z]{2,6}|E[A-Z]{3,15})\b")
 
 
-def features(envelope: FailureEnvelope) -> tuple[str, ...]:
-    """Return what the signature is made of, sorted: category, how it ended, message lines, constraints."""
+class Scheme(NamedTuple):
+    """A way to sign: its version, and what own rules of the configuration found in each levelled line."""
+
+    version: str = SIGNATURE_VERSION
+    own: Mapping[str, Sequence[OwnSpan]] = {}
+
+    def normalised(self, line: str) -> str:
+        """Return a line with its volatile tokens masked."""
+        spans = self.own.get(level(line)) if self.own else None
+        return explain_line(line, spans).text if spans else normalise_line(line)
+
+
+STANDARD = Scheme()
+
+
+def features(envelope: FailureEnvelope, scheme: Scheme = STANDARD) -> tuple[str, ...]:
+    """Return what the signature is made of, sorted: category, how it ended, message lines, constraints.
+
+    An envelope that was signed with own rules carries its features; they are returned as they are.
+    """
+    if envelope.features and scheme is STANDARD:
+        return envelope.features
     found = {f"category:{envelope.category}", f"end:{_end(envelope)}"}
-    found.update(f"message:{line}" for line in message_lines(envelope))
-    found.update(f"constraint:{normalise_line(c)}" for c in envelope.failing_constraints)
+    found.update(f"message:{line}" for line in message_lines(envelope, scheme))
+    found.update(f"constraint:{scheme.normalised(c)}" for c in envelope.failing_constraints)
     return tuple(sorted(found))
 
 
-def message_lines(envelope: FailureEnvelope) -> tuple[str, ...]:
+def message_lines(envelope: FailureEnvelope, scheme: Scheme = STANDARD) -> tuple[str, ...]:
     """Return the distinct normalised lines of the message, sorted: parallel work reports in any order."""
-    lines = {normalise_line(line) for line in envelope.error_message.splitlines()}
+    lines = {scheme.normalised(line) for line in envelope.error_message.splitlines()}
     return tuple(sorted(line for line in lines if line))
 
 
-def canonical(envelope: FailureEnvelope) -> bytes:
+def canonical(envelope: FailureEnvelope, scheme: Scheme = STANDARD) -> bytes:
     """Return the canonical JSON that is hashed."""
-    return orjson.dumps({"features": features(envelope), "version": SIGNATURE_VERSION}, option=orjson.OPT_SORT_KEYS)
+    made_of = {"features": features(envelope, scheme), "version": scheme.version}
+    return orjson.dumps(made_of, option=orjson.OPT_SORT_KEYS)
 
 
-def signature(envelope: FailureEnvelope) -> str:
-    """Return the failure's signature, ``k0:`` and 64 hexadecimal digits."""
-    return f"{SIGNATURE_VERSION}:{hashlib.sha256(canonical(envelope)).hexdigest()}"
+def signature(envelope: FailureEnvelope, scheme: Scheme = STANDARD) -> str:
+    """Return the failure's signature: the version, a colon, and 64 hexadecimal digits."""
+    return f"{scheme.version}:{hashlib.sha256(canonical(envelope, scheme)).hexdigest()}"
 
 
 def coarse(envelope: FailureEnvelope) -> str:
@@ -60,6 +83,13 @@ def signed(envelope: FailureEnvelope) -> FailureEnvelope:
     return envelope.model_copy(update=missing)
 
 
+def signed_anew(envelope: FailureEnvelope, scheme: Scheme) -> FailureEnvelope:
+    """Return the envelope signed with own rules, with the features that they leave."""
+    return envelope.model_copy(
+        update={"signature": signature(envelope, scheme), "features": features(envelope, scheme)}
+    )
+
+
 def comparable(history: tuple[FailureEnvelope, ...]) -> tuple[FailureEnvelope, ...]:
     """Return the history with signatures that can be compared.
 
@@ -68,7 +98,7 @@ def comparable(history: tuple[FailureEnvelope, ...]) -> tuple[FailureEnvelope, .
     """
     given = {_scheme(e.signature) for e in history}
     if len(given) > 1 or given == {None}:
-        history = tuple(e.model_copy(update={"signature": ""}) for e in history)
+        history = tuple(e.model_copy(update={"signature": "", "features": ()}) for e in history)
     return tuple(signed(e) for e in history)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import pairwise
 
+from kos_retry.engine import sign
 from kos_retry.engine.compare import divergence_bits, features, is_zero_delta
 from kos_retry.model import (
     Category,
@@ -15,6 +18,9 @@ from kos_retry.model import (
     StateCheckpoint,
 )
 from kos_retry.model.cause import CauseKind
+
+# Longer ones are ids, which the signature masks.
+_NUMBER = re.compile(r"\d{1,9}")
 
 History = Sequence[FailureEnvelope]
 
@@ -79,6 +85,32 @@ def cycle(history: History, period_limit: int, rounds: int) -> int:
         if len(set(tail)) > 1 and all(tail[i] == tail[i - period] for i in range(period, len(tail))):
             return period
     return 0
+
+
+def monotony(history: History) -> int:
+    """Return how many failures at the end differ from each other in the numbers of their messages alone.
+
+    Constraints and approach are the same throughout. Numbers that only rise or only fall may be progress (10, 9, 8 failures
+    left): a row of such failures is none.
+    """
+    run: list[tuple[int, ...]] = []
+    shape = None
+    for envelope in reversed(history):
+        text = "\n".join(sign.message_lines(envelope))
+        here = (_NUMBER.sub("#", text), envelope.failing_constraints, envelope.approach, envelope.exit_code)
+        if shape is not None and here != shape:
+            break
+        shape = here
+        run.append(tuple(int(n) for n in _NUMBER.findall(text)))
+    if any(_leads_somewhere(column) for column in zip(*run, strict=True)) or len(set(run)) < 2:
+        return 1 if run else 0
+    return len(run)
+
+
+def _leads_somewhere(numbers: tuple[int, ...]) -> bool:
+    """Return whether numbers change, and in one direction only."""
+    steps = {(b > a) - (b < a) for a, b in pairwise(numbers)} - {0}
+    return len(steps) == 1
 
 
 def assess(history: History, policy: StagnationPolicy) -> StagnationAssessment:

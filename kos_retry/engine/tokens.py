@@ -131,7 +131,7 @@ _HEX = "[0-9a-f]"
 
 TOKEN_CLASSES: tuple[TokenClass, ...] = (
     # --- what was masked before stays as it is ---------------------------------------------------------
-    TokenClass("placeholder", r"<[a-z]{1,12}>", None, "at <time> in <dir>/a", "a <b c> d"),
+    TokenClass("placeholder", r"<[a-z][a-z-]{0,31}>", None, "at <time> in <dir>/a", "a <b c> d"),
     # --- clocks ----------------------------------------------------------------------------------------
     TokenClass(
         "timestamp",
@@ -182,7 +182,9 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
         "E0301 08:15:42.118221    4411 sync failed",
         "E0308 mismatched types",
     ),
-    TokenClass("clock", rf"(?<![\w:.]){_CLOCK}{_ZONE}(?![\w:])", "<time>", "[08:15:42] refused", "fe80::12:34 refused"),
+    TokenClass(
+        "clock", rf"(?<![\w:.]){_CLOCK}{_ZONE}(?!\w|:\w)", "<time>", "[08:15:42] refused", "fe80::12:34 refused"
+    ),
     TokenClass(
         "epoch",
         r"(?<![\w.-])1[4-9]\d{8}(?:\d{3}|\.\d{1,9})?(?![\w.])",
@@ -436,7 +438,7 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
     ),
     TokenClass(
         "fine-number",
-        r"(?<![\w.=@^~<>v-])\d{1,9}\.\d{3,12}(?![\w.]\w|\w)",
+        r"(?<![\w.=@^~<>v-])\d{1,9}\.\d{3,18}(?![\w.]\w|\w)",
         "<n>",
         "lag is 298.771 now",
         "needs ==1.234 now",
@@ -454,7 +456,7 @@ TOKEN_CLASSES: tuple[TokenClass, ...] = (
     ),
     TokenClass(
         "value",
-        r"(?i:\b(?:expected|got|want(?:ed)?|actual|received|assert(?:ed)?|was|be|to equal|equals?|has|have|left|right)|[=!<>]=|[<>]|~)[\s:=`'\"(]{1,4}-?\d{1,12}(?:\.\d{1,12})?(?!\w)",
+        r"(?i:\b(?:expected|got|want(?:ed)?|actual|received|assert(?:ed)?|was|be|to equal|equals?|has|have|left|right)|[=!<>]=|[<>]|~)[\s:=`'\"(]{1,4}-?\d{1,12}(?:\.\d{1,12})?(?!\w|\.\d)",
         None,
         "expected 3 got 4",
         "3 of 4",

@@ -4,13 +4,15 @@ from kos_retry.model.action import Action
 from kos_retry.model.artifact import DiagnosticArtifact, DiagnosticReport, ResultRecord
 from kos_retry.model.base import Wire
 from kos_retry.model.cause import Cause, CauseKind, Retryable
-from kos_retry.model.decision import Budget, Decision, Reason, StopReason
+from kos_retry.model.decision import Budget, ConsideredRule, Decision, Reason, StopReason
 from kos_retry.model.delta import DiagnosticDelta
 from kos_retry.model.envelope import Category, FailureEnvelope, Omitted, Usage
 from kos_retry.model.finding import EvidenceSpan, ExtractorAnswer, Finding, Location
 from kos_retry.model.guidance import DisambiguationContext, NegativeConstraint
 from kos_retry.model.outcome import OutcomeRow
 from kos_retry.model.policy import NextAttempt, Policy, StagnationPolicy
+from kos_retry.model.sighting import Sighting
+from kos_retry.model.similarity import Difference, Similarity, SimilarityPart
 from kos_retry.model.stagnation import Recommendation, StagnationAssessment, StateCheckpoint
 
 WIRE_TYPES: dict[str, type[Wire]] = {
@@ -28,6 +30,8 @@ WIRE_TYPES: dict[str, type[Wire]] = {
         NegativeConstraint,
         OutcomeRow,
         Policy,
+        Similarity,
+        Sighting,
         StagnationAssessment,
         StagnationPolicy,
         StateCheckpoint,
@@ -41,10 +45,12 @@ __all__ = [
     "Category",
     "Cause",
     "CauseKind",
+    "ConsideredRule",
     "Decision",
     "DiagnosticArtifact",
     "DiagnosticDelta",
     "DiagnosticReport",
+    "Difference",
     "DisambiguationContext",
     "EvidenceSpan",
     "ExtractorAnswer",
@@ -60,6 +66,9 @@ __all__ = [
     "Recommendation",
     "ResultRecord",
     "Retryable",
+    "Sighting",
+    "Similarity",
+    "SimilarityPart",
     "StagnationAssessment",
     "StagnationPolicy",
     "StateCheckpoint",

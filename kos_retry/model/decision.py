@@ -16,6 +16,7 @@ class StopReason(StrEnum):
     ZERO_DELTA = "zero_delta"
     IDENTICAL_SIGNATURES = "identical_signatures"
     OSCILLATION = "oscillation"
+    NO_NOVELTY = "no_novelty"
     REPEATED_ACTION = "repeated_action"
     NON_RETRYABLE = "non_retryable"
     MAX_ATTEMPTS = "max_attempts"
@@ -33,6 +34,15 @@ class Reason(Wire):
     """The rule that decided, and what it saw."""
 
     rule: str
+    evidence: str
+
+
+class ConsideredRule(Wire):
+    """One rule that was looked at: whether it matches, whether it is the first that does, and why."""
+
+    rule: str
+    matches: bool
+    decides: bool
     evidence: str
 
 

@@ -54,6 +54,10 @@ class Omitted(Wire):
     output_bytes: Count = 0
 
 
+def _first_features(value: Any) -> Any:
+    return value[: 2 * MAX_CONSTRAINTS] if isinstance(value, (list, tuple)) else value
+
+
 def _stripped(value: Any) -> Any:
     return cut_bytes(well_formed(value).strip(), MAX_CONSTRAINT_BYTES) if isinstance(value, str) else value
 
@@ -68,7 +72,7 @@ class FailureEnvelope(Wire):
     the command. ``signature`` identifies the failure, ``approach`` what was done to get there, ``coarse`` is
     the failure's class for people. ``extractors`` names those that failed, with the reason. Lists that
     are too long are cut, and ``omitted`` says by how much. ``output_matches`` are the conditions ``output:REGEX``
-    that the output met.
+    that the output met, ``features`` what the signature is made of where own rules of the configuration had a part in it.
     """
 
     attempt: Attempt = 1
@@ -90,6 +94,7 @@ class FailureEnvelope(Wire):
     files_changed: Count | None = None
     output_matches: tuple[Annotated[str, bounded(MAX_CONSTRAINT_BYTES)], ...] = ()
     http_status: Annotated[int, Field(strict=True, ge=100, le=599)] | None = None
+    features: Annotated[tuple[Annotated[str, bounded(MAX_MESSAGE_BYTES)], ...], BeforeValidator(_first_features)] = ()
     emitted_recommendation: Recommendation | None = None
     omitted: Omitted = Omitted()
 

@@ -57,7 +57,10 @@ class EvidenceSpan(Wire):
 
 
 class Finding(Wire):
-    """One thing that failed, as an extractor read it."""
+    """One thing that failed, as an extractor read it.
+
+    One that is ``names_only`` names what failed and is not the whole story: the message stays made of the output's lines.
+    """
 
     kind: FindingKind
     status: Annotated[str, bounded(32)] = "failed"
@@ -69,16 +72,21 @@ class Finding(Wire):
     evidence: tuple[EvidenceSpan, ...] = ()
     confidence: Confidence = Confidence.GUESS
     cause: Cause | None = None
+    names_only: bool = False
 
 
 class ExtractorAnswer(Wire):
-    """One JSON object on an extractor's standard output; no findings is an answer too."""
+    """One JSON object on an extractor's standard output; no findings is an answer too.
+
+    ``incomplete`` says what the extractor could not look at; it is recorded as a failure of it, and the findings count.
+    """
 
     protocol: Literal[1]
     findings: tuple[Finding, ...] = ()
     totals: dict[str, Count] | None = None
     actions: tuple[Action, ...] = ()
     usage: Usage | None = None
+    incomplete: Annotated[str, bounded(MAX_MESSAGE_BYTES)] | None = None
 
     @field_validator("findings", mode="before")
     @classmethod

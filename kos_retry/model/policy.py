@@ -32,7 +32,8 @@ class StagnationPolicy(Wire):
 class Policy(StagnationPolicy):
     """The stagnation policy with the budgets; a budget that is None is not set.
 
-    An unknown key is an error: a budget that is spelt wrong must not pass for none.
+    ``reserve_budgets`` stops before an attempt that would not fit into what is left, by the mean of those so far; without it only a
+    spent budget stops. An unknown key is an error: a budget that is spelt wrong must not pass for none.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -41,6 +42,7 @@ class Policy(StagnationPolicy):
     deadline_seconds: Seconds | None = None
     max_cost_usd: Annotated[float, Field(ge=0)] | None = None
     max_tokens: Count | None = None
+    reserve_budgets: bool = False
     max_failures: Threshold | None = None
     max_transient_retries: Count = limits.MAX_TRANSIENT_RETRIES
     max_repeated_actions: Threshold = limits.MAX_REPEATED_ACTIONS

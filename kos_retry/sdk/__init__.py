@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from kos_retry.text.bounds import cut_bytes, well_formed
 from kos_retry.text.escapes import decode, plain_line
 
 PROTOCOL = 1
@@ -21,6 +22,12 @@ MAX_LINE_BYTES = 64 * 1024
 MAX_STREAM_BYTES = 64 * 1024 * 1024
 # A stream up to this size is read at once, and remembered for the next extractor of the same process.
 _REMEMBERED_BYTES = 16 * 1024 * 1024
+TEST_RESULTS = ("passed", "skipped", "failed", "errored")
+RARE_RESULTS = ("unfinished", "flaky")
+NEVER_ENDED = "started and never ended"
+
+# What was expected and what came instead fit in; a whole document does not.
+MAX_HEADLINE_BYTES = 500
 
 
 class Line:
@@ -79,11 +86,19 @@ class Request:
 
 
 class Answer:
-    """The findings of one extractor, in the order in which the output names them."""
+    """The findings of one extractor, in the order in which the output names them.
+
+    ``incomplete`` says what could not be looked at: the core records it as a failure, and keeps the findings.
+    ``totals`` are what reports count, under names that are the same for all: tests by their last result,
+    ``passed``, ``skipped``, ``failed``, ``errored`` and ``unfinished`` (started, and never ended), and ``flaky``,
+    how many of the passed ones had failed before; of diagnostics ``errors`` and ``warnings``. A name that is missing
+    counts as 0; without totals there was no report that the extractor could read.
+    """
 
     def __init__(self) -> None:
         self.findings: list[dict[str, Any]] = []
         self.totals: dict[str, int] | None = None
+        self.incomplete: str | None = None
 
     def add(
         self,
@@ -114,12 +129,31 @@ class Answer:
             "confidence": confidence,
             "cause": cause,
         }
-        self.findings.append({k: v for k, v in finding.items() if v not in (None, [])})
+        self.findings.append({k: _sound(v) for k, v in finding.items() if v not in (None, [])})
+
+    def count_tests(self, numbers: Mapping[str, int]) -> None:
+        """Add the tests of one report to the totals; what is rare is named only where there is any."""
+        self._count({name: numbers.get(name, 0) for name in TEST_RESULTS})
+        self._count({name: number for name in RARE_RESULTS if (number := numbers.get(name, 0))})
+
+    def count_diagnostics(self, *, errors: int, warnings: int) -> None:
+        """Add the diagnostics of one report to the totals."""
+        self._count({"errors": errors, "warnings": warnings})
+
+    def _count(self, numbers: Mapping[str, int]) -> None:
+        self.totals = self.totals or {}
+        for name, number in numbers.items():
+            self.totals[name] = self.totals.get(name, 0) + number
+
+    def add_unfinished(self, test_id: str, **where: Any) -> None:
+        """Add a test that was started and never ended."""
+        self.add("test", status="unfinished", test_id=test_id, message=NEVER_ENDED, confidence="exact", **where)
 
     def drop_mixed_transience(self) -> None:
-        """Call a failure passing only where every failure is: what failed otherwise fails again."""
-        transient = [f for f in self.findings if (f.get("cause") or {}).get("kind") == "transient"]
-        if len(transient) < len(self.findings):
+        """Call a failure passing only where every one is that is no guess: what failed otherwise fails again."""
+        sure = [f for f in self.findings if f["confidence"] != "guess"]
+        transient = [f for f in sure if (f.get("cause") or {}).get("kind") == "transient"]
+        if len(transient) < len(sure):
             for finding in transient:
                 del finding["cause"]
 
@@ -128,7 +162,14 @@ class Answer:
         answer: dict[str, Any] = {"protocol": PROTOCOL, "findings": self.findings}
         if self.totals is not None:
             answer["totals"] = self.totals
+        if self.incomplete is not None:
+            answer["incomplete"] = self.incomplete
         return answer
+
+
+def one_line(lines: Iterable[str], joint: str = " ") -> str:
+    """Return lines as one, bounded: a finding is known by the first line of its message."""
+    return cut_bytes(joint.join(text for line in lines if (text := " ".join(line.split()))), MAX_HEADLINE_BYTES)
 
 
 def span(first: Line, last: Line | None = None) -> dict[str, Any]:
@@ -145,6 +186,13 @@ def main(extract: Callable[[Request], Answer]) -> None:
 # What this process has read of streams: the lines by source, path, size and time of the last change.
 _remembered: dict[tuple[str, str, int, int], list[Line]] = {}
 _CONTROL = bytes(code for code in (*range(0x20), 0x7F) if chr(code) not in "\t\n")
+
+
+def _sound(value: Any) -> Any:
+    """Return text as it can be encoded: escapes in what a tool wrote may be half of a character."""
+    if isinstance(value, str):
+        return well_formed(value)
+    return {k: _sound(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def _lines(source: str, path: str, last_bytes: int) -> Iterator[Line]:

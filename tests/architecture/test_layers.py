@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import importlib.util
 import subprocess
+import sys
 
 import pytest
 from builders import PYTHON, ROOT
 
-_EXTRACTORS = sorted((ROOT / "extractors").glob("*/extract.py"))
+_EXTRACTORS = sorted((ROOT / "extractors").glob("*/*.py"))
 
 
 def test_import_contracts_hold():
@@ -30,15 +31,21 @@ def _imports(path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", _EXTRACTORS, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", _EXTRACTORS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_extractor_imports_nothing_of_the_core_but_the_kit(path):
     core = {name for name in _imports(path) if name.split(".")[0] == "kos_retry"}
     assert set() == {name for name in core if not name.startswith(("kos_retry.sdk", "kos_retry.text"))}
 
 
-@pytest.mark.parametrize("path", _EXTRACTORS, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", _EXTRACTORS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_extractor_imports_no_other_extractor(path):
     assert set() == {name for name in _imports(path) if name.split(".")[0] == "extractors"}
+
+
+@pytest.mark.parametrize("path", _EXTRACTORS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_module_of_an_extractor_hides_none_of_the_standard_library(path):
+    """A script's own folder comes first where modules are looked for."""
+    assert path.stem not in sys.stdlib_module_names
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "kos_retry" / "engine").glob("*.py")), ids=lambda path: path.stem)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import kos_retry
 from kos_retry.cli.app import app
 from kos_retry.cli.schema import schema_of
-from kos_retry.engine.decide import RULES
+from kos_retry.engine.rules import RULES
 from kos_retry.model import WIRE_TYPES, Category, CauseKind, Recommendation, StopReason
 from kos_retry.settings import RUN_OPTIONS
 

@@ -40,8 +40,8 @@ def test_types_are_shipped(names):
 
 @pytest.mark.parametrize("extractor", sorted(path.parent.name for path in ROOT.glob("extractors/*/extractor.toml")))
 def test_extractor_is_shipped_inside_the_package(names, extractor):
-    expected = {f"kos_retry/_extractors/{extractor}/{file}" for file in ("extractor.toml", "extract.py")}
-    assert expected <= set(names)
+    modules = {path.name for path in (ROOT / "extractors" / extractor).glob("*.py")}
+    assert {f"kos_retry/_extractors/{extractor}/{file}" for file in {"extractor.toml", *modules}} <= set(names)
 
 
 def test_nothing_else_is_installed_beside_the_package(names):

@@ -91,6 +91,20 @@ def test_init_leaves_a_file_that_is_there(kos_retry, tmp_path):
 # A file, and what its message must name.
 WRONG = {
     "unknown key": ('# delays\ndealy = "3s"\n', ["kos-retry.toml:2: ", "'dealy'", "did you mean 'delay'?"]),
+    "mask without a pattern": (
+        '[[mask]]\nname = "a"\n',
+        ["kos-retry.toml:1: ", "[[mask]] number 1", "pattern is missing"],
+    ),
+    "mask of a bad name": ('[[mask]]\nname = "A1"\npattern = "a"\n', ["[[mask]] number 1", "'A1'", "small letters"]),
+    "unknown key of a rule": (
+        '[[keep]]\nname = "a"\npatern = "a"\n',
+        ["[[keep]] number 1", "'patern'", "did you mean 'pattern'?"],
+    ),
+    "expression of a rule": (
+        '[[keep]]\nname = "a"\npattern = "("\n',
+        ["[[keep]] number 1", "'(' is not a regular expression"],
+    ),
+    "rule that is no table": ('mask = "a"\n', ["kos-retry.toml:1: ", "array of tables", "[[mask]]"]),
     "unknown key of a profile": ('[profiles.night]\ntimout = "2h"\n', ["kos-retry.toml:2: ", "'timeout'"]),
     "wrong type": ('quiet = "very"\n', ["kos-retry.toml:1: ", "quiet"]),
     "wrong value": ('delay = "soon"\n', ["kos-retry.toml", "--delay"]),

@@ -105,7 +105,7 @@ def test_named_one_is_asked_in_a_batch(kos_retry, extractor):
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("sadness", "extractor 'sadness': there is none; known are "),
+        ("sadness", "extractor 'sadness': there is none, see kos-retry extractors list"),
         ("./gone", "gone/extractor.toml: No such file or directory"),
     ],
 )

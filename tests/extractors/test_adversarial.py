@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pytest
 
 from kos_retry.adapters.extraction.adversarial import faults
@@ -54,6 +55,17 @@ HOSTILE: dict[str, bytes] = {
     "frames without end": b"Traceback (most recent call last):\n" + b'  File "a.py", line 1, in f\n' * 20_000,
     "chains without end": (TRACEBACK + b"\nDuring handling of the above exception, another exception occurred:\n\n")
     * 2_000,
+    "thrown without end": b'Exception in thread "main" a.B: x\n' * 5_000 + b"a.B: x\n" * 5_000,
+    "causes without end": b'Exception in thread "main" a.B: x\n'
+    + b"\tat a.B.c(B.java:1)\nCaused by: a.B: x\n" * 20_000,
+    "blocks and places": b"* What went wrong:\n" * 5_000
+    + b"* What went wrong:\n"
+    + b"> Could not find a:b:1.\n" * 20_000,
+    "goals without end": b"[INFO] BUILD FAILURE\n"
+    + b"[ERROR] Failed to execute goal on project x: Could not resolve a:b:1\n" * 5_000
+    + b"[ERROR] Failed to execute goal on project x: could not be resolved: "
+    + b"a:b:1, " * 9_000,
+    "names in names": b'Exception in thread "main" ' + b"a." * 30_000 + b"\n" + b"a." * 30_000 + b": x\n",
     "groups in groups": b"".join(b" " * 2 * n + b"+-+---------------- 1 ----------------\n" for n in range(2_000)),
     "huge numbers": TRACEBACK.replace(b"line 1", b"line 99999999999999999999"),
     "blocks without end": b"= FAILURES =\n" + b"_ t _\na/t.py:1: x\n" * 20_000,
@@ -65,6 +77,19 @@ HOSTILE: dict[str, bytes] = {
     + b"".join(b"FAILED a/t.py::t%d - b\n" % n for n in range(3_000)),
     "dashes in parameters": b"= short test summary info =\nFAILED a/t.py::t[" + b" - " * 20_000 + b"\n",
     "runs in runs": b"=== test session starts ===\n" * 3_000 + REPORT,
+    "examples without end": b"Failures:\n" + b"  1) a\n     Failure/Error: b\n" * 20_000,
+    "scenarios without end": b"Failing scenarios:\n" + b"  a.feature:1  b\n" * 20_000,
+    "numbers without end": b"There were 2 failures:\n" + b'1) A::b with data set "c" (d)\n' * 20_000,
+    "unlike margins": (b"  x: " + b" " * 30_000 + b" # y\n" + b"   FAILED  a > " + b" > " * 20_000 + b"\n") * 10,
+    "crosses": ("✗ ".encode() * 20_000 + b"\n   (in test file " + b"a, line " * 4_000 + b"\n") * 10,
+    "arrows": b"Error -> "
+    + b"a @ " * 15_000
+    + b"\nFailure -> "
+    + b"a: " * 15_000
+    + b"\n  1) Error:\na#"
+    + b" [a:" * 15_000
+    + b"\n",
+    "examples of documents": b'File "a", line 1, in b\nFailed example:\n    c\n' * 20_000,
     "empty message": TRACEBACK.replace(b": x\n", b"\n") + b"= FAILURES =\n_ t _\nE\n",
     "no root": b"<?xml version='1.0'?>",
     "case in no suite": b"<testcase/>",
@@ -84,6 +109,18 @@ HOSTILE: dict[str, bytes] = {
     + b"'/></testcase></testsuite>",
     "places on one line": JUNIT.replace(b"text", b"a.b:1: node:x " * 4_000),
     "many cases": b"<testsuite>" + b"".join(b"<testcase name='t%d'><failure/></testcase>" % n for n in range(20_000)),
+    "control characters": JUNIT.replace(b"text", b"\x00\x1b[31mred\x1b[0m\x08&#x1b;&#0;&#xD800;&#99999999;"),
+    "deep JSON": b'{"results":' * 200_000,
+    "deep JSON in a line": b'{"$report_type": "TestReport", "nodeid": ' + b"[" * 200_000 + b"\n",
+    "many lines of JSON": b'{"file": "a.x", "line": 1, "code": "R", "message": "m", "severity": "error"}\n' * 20_000,
+    "unfinished without end": b"".join(
+        b'{"$report_type": "TestReport", "nodeid": "t.py::t%d", "when": "setup", "outcome": "passed"}\n' % n
+        for n in range(20_000)
+    ),
+    "half characters in JSON": b'{"version": "2.1.0", "runs": [{"results": [{"ruleId": "\\ud800", "level": "error",'
+    b' "message": {"text": "\\udfff"}}]}]}\n{"file": "\\ud800", "line": 1, "code": "R", "message": "\\udc00"}\n',
+    "huge numbers in JSON": b'[{"file": "a.x", "code": "R", "message": "m", "line": ' + b"9" * 5_000 + b"}]",
+    "a long text in JSON": b'[{"file": "a.x", "line": 1, "code": "R", "message": "' + b"word " * 200_000 + b'"}]',
     "line numbers": b"<testsuite name='pytest'>"
     b"<testcase name='t' file='a.py' line='-1'><failure>a.py:0: X</failure></testcase>"
     b"<testcase name='u' file='a.py' line='\xc2\xb2'><failure/></testcase></testsuite>",
@@ -137,5 +174,6 @@ def _check(host: Host, extractor: Path, request: dict[str, Any]) -> None:
     reply = host.ask(extractor, request)
 
     assert "answer" in reply, reply
+    assert orjson.loads(json.dumps(reply)) == reply
     assert [] == faults(reply["answer"], sizes(request), request["limits"]["findings"])
     assert len(json.dumps(reply)) < 1024 * 1024

@@ -27,6 +27,44 @@ _TEXTS = [
     "FAILED tests/queue::loads [{}]\n",
     "error[Q12]: the queue '{}' is missing\n",
     "E   assert queue is ready, {}\n",
+    "2026-03-01T08:15:42Z ERROR queue - cannot load {}\n",
+    "[error] the queue {} is gone\n",
+    "E0301 08:15:42.118221    4411 queue.c:7] cannot sync {}\n",
+    "queue: {}: No such file or directory\n",
+    "make: *** [Makefile:7: queue] Error 2\nqueue.c:7: error: {} undeclared\n",
+    'Exception in thread "main" java.lang.IllegalStateException: queue {} is closed\n\tat shop.Queue.load(Queue.java:7)\n',
+    "Caused by: shop.QueueException: no consumer for {}\n",
+    "Error: Cannot find module 'queue' near {}\n    at load (/srv/w/queue.js:7:3)\n",
+    "TypeError: queue is not iterable ({})\n    at Queue.next (file:///srv/w/queue.mjs:7:3)\n",
+    "thread 'main' panicked at src/queue.rs:7:5:\nqueue is empty: {}\n",
+    "--- FAIL: TestQueue (0.01s)\n    queue_test.go:7: cannot read {}\n",
+    "  1) Queue loads:\n     Error: missing {}\n",
+    "  ● Queue › loads\n\n    Expected the queue to be ready: {}\n",
+    "FAIL src/queue.test.js\n  ✕ loads the queue {}\n",
+    "queue.py:7: error: Incompatible types near {}  [assignment]\n",
+    "npm ERR! queue {} is not in this registry\n",
+    "ERROR: Could not find a version for {}\n",
+    "curl: (7) Failed to connect to the queue {}\n",
+    "ssh: connect to the queue {} failed: Connection refused\n",
+    "fatal: unable to access the queue {}: not found\n",
+    "psql: error: connection to the queue {} failed\n",
+    'ERROR:  relation "queue" does not exist ({})\n',
+    "==4120==ERROR: AddressSanitizer: heap-use-after-free on {}\n",
+    "Segmentation fault (core dumped) in {}\n",
+    "queue: symbol lookup error: {}: undefined symbol: load\n",
+    "Error response from daemon: queue {} is not running\n",
+    "The connection to the queue {} was refused\n",
+    "CRITICAL:root:queue {} failed to start\n",
+    'level=error msg="cannot load the queue" name={}\n',
+    '{{"level":"error","msg":"cannot load the queue","name":"{}"}}\n',
+    "queue 3 of 4\nerror: giving up on {}\n",
+    "not ok 7 loads the queue\n  ---\n  message: 'missing {}'\n  ...\n",
+    "AssertionError: {} not found in the queue\n",
+    "assertion failed: queue is ready: {}\n",
+    "rsync: read error: {} (104)\n",
+    "error: linking with `cc` failed: {}\n",
+    "UnhandledPromiseRejection: the queue {} was rejected\n",
+    "warning: queue is slow\nerror: the queue {} is corrupt\n",
 ]
 # The pairs are random enough; making a failing one smaller would cost minutes.
 _few = settings(
@@ -222,3 +260,42 @@ _ENDS = {
 @pytest.mark.parametrize(("one", "other"), _ENDS.values(), ids=_ENDS)
 def test_how_it_ended_changes_the_signature(text, one, other):
     assert _signature(text.format("a"), **one) != _signature(text.format("a"), **other)
+
+
+_FRAMES = ["load (queue.js:7:3)", "store (queue.js:9:1)", "drop (stack.js:4:2)", "merge (main.js:1:1)"]
+
+
+def _with_stack(frames) -> str:
+    return "QueueError: no message\n" + "".join(f"    at {frame}\n" for frame in frames)
+
+
+@settings(max_examples=24, derandomize=True, database=None)
+@given(frames=st.permutations(_FRAMES))
+def test_order_of_a_stack_is_part_of_the_signature(frames):
+    assert (frames == _FRAMES) == (_signature(_with_stack(frames)) == _signature(_with_stack(_FRAMES)))
+
+
+@settings(max_examples=24, derandomize=True, database=None)
+@given(
+    lines=st.permutations(
+        [f"FAILED tests/queue::test_{name} - not ready" for name in ("load", "store", "drop", "merge")]
+    )
+)
+def test_order_in_which_tests_fail_is_not(lines):
+    assert _signature("\n".join(lines)) == _signature("\n".join(sorted(lines)))
+
+
+@settings(max_examples=24, derandomize=True, database=None)
+@given(names=st.permutations(["load", "store", "drop", "merge"]))
+def test_order_of_constraints_is_not(names):
+    assert _signature("error: bad\n", constraints=tuple(names)) == _signature(
+        "error: bad\n", constraints=tuple(sorted(names))
+    )
+
+
+@settings(max_examples=24, derandomize=True, database=None)
+@given(names=st.permutations(["'load'", "'store'", "'drop'"]))
+def test_order_in_a_printed_set_is_not(names):
+    assert _signature("error: missing {" + ", ".join(names) + "}\n") == _signature(
+        "error: missing {'load', 'store', 'drop'}\n"
+    )

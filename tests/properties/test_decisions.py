@@ -15,15 +15,16 @@ from strategies import actions, envelopes, histories, json_values, policies, tex
 from kos_retry.engine.actions import approach, fingerprint
 from kos_retry.engine.backoff import JITTERS, Schedule
 from kos_retry.engine.compare import compare, divergence_bits
-from kos_retry.engine.decide import RULES, decide
+from kos_retry.engine.decide import decide
 from kos_retry.engine.observe import completed
+from kos_retry.engine.rules import RULES
 from kos_retry.engine.sign import signature
 from kos_retry.engine.stagnation import assess, checkpoints
 from kos_retry.model import Action, FailureEnvelope, Policy, Recommendation
 from kos_retry.text.escapes import decode
 
 _sets = st.sets(st.integers(0, 60), max_size=60)
-_RULES = {rule.__name__ for rule in RULES} | {"still_news", "no_history"}
+_RULES = {rule.__name__ for rule in RULES} | {"no_history"}
 
 
 @given(st.binary(max_size=400), st.binary(max_size=400), st.sampled_from([0, 1, 75, 124, 127, 130, 137]))

@@ -34,6 +34,7 @@ def _read(name: str, given):
 
 # For every option: what is taken, and what it means; what is refused.
 _READERS = {
+    "matcher": ({"lint.json": "lint.json", "{}": "{}"}, [""]),
     "max-attempts": ({"0": 0, "7": 7, "9" * 18: int("9" * 18)}, ["-1", "1.5", "", "٣", "9" * 19, "9" * 5000, "one"]),
     "timeout": ({"90": 90.0, "1h30m": 5400.0, "500ms": 0.5}, ["0s", "0", "", "5 parsecs", "-1s", "inf", "9" * 40]),
     "kill-after": ({"0s": 0.0, "2s": 2.0}, ["", "soon", "-1"]),

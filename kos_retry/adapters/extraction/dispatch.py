@@ -14,7 +14,7 @@ import orjson
 from kos_retry.adapters.extraction import child
 from kos_retry.adapters.extraction.manifest import Manifest
 from kos_retry.errors import ExtractorError
-from kos_retry.limits import EXTRACTOR_TOTAL_SECONDS, SECOND_HOST_BYTES
+from kos_retry.limits import SECOND_HOST_BYTES
 
 
 class Task(NamedTuple):
@@ -25,12 +25,12 @@ class Task(NamedTuple):
 
 
 class Asked:
-    """Extractors at work. They share the total time; what is left when it is over is not asked."""
+    """Extractors at work. They share the time ``until`` then; what is left when it is over is not asked."""
 
-    def __init__(self, tasks: Sequence[Task], hosts: Hosts, failures: dict[str, str] | None = None) -> None:
+    def __init__(self, tasks: Sequence[Task], hosts: Hosts, until: float) -> None:
         self.answers: dict[str, Any] = {}
-        self.failures = failures or {}
-        self._until = time.monotonic() + EXTRACTOR_TOTAL_SECONDS
+        self.failures: dict[str, str] = {}
+        self._until = until
         hosted = deque(task for task in tasks if task.manifest.bundled and task.manifest.hosted)
         others = deque(task for task in tasks if not (task.manifest.bundled and task.manifest.hosted))
         self._threads = [

@@ -5,11 +5,14 @@ Asking imports nothing heavy: the extractors work while the core is still import
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+from kos_retry import limits
+from kos_retry.adapters.config import nearest
 from kos_retry.adapters.extraction import child
 from kos_retry.adapters.extraction.dispatch import Asked, Hosts, Task
 from kos_retry.adapters.extraction.manifest import Manifest, bundled, read_manifest
@@ -27,7 +30,8 @@ if TYPE_CHECKING:
 class Extraction:
     """Runs extractors; one object serves many outcomes, one after the other, and is closed at the end.
 
-    ``asked`` names extractors to ask whatever their selectors say.
+    ``asked`` names extractors to ask whatever their selectors say; ``options`` are what the user's settings hold for single
+    extractors, by their ids.
     """
 
     def __init__(
@@ -37,10 +41,12 @@ class Extraction:
         asked: Sequence[str] = (),
         *,
         host: child.Host | None = None,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        self._redactor = redactor
-        self._manifests = tuple(sorted(manifests if manifests is not None else bundled(), key=lambda m: m.id))
+        self.redactor = redactor
+        self.manifests = tuple(sorted(manifests if manifests is not None else bundled(), key=lambda m: m.id))
         self._asked = frozenset(asked)
+        self._options = options or {}
         self._hosts = Hosts(host)
         self._spool = Spool()
 
@@ -58,9 +64,19 @@ class Extraction:
         self._spool.close()
 
     def begin(self, material: Material) -> Inquiry:
-        """Ask every extractor that fits, several at once; return what waits for their answers."""
-        asked = [] if material.exit_code == 0 and not material.reports else self._fitting(material)
-        return Inquiry(self._ask(asked, material), self._manifests, material, self._redactor)
+        """Ask every extractor that fits, several at once; return what waits for their answers.
+
+        Those that are a fallback are asked behind the others, and only where these found nothing sure.
+        """
+        fits = [] if material.exit_code == 0 and not material.reports else self._fitting(material)
+        try:
+            tasks = self._tasks(fits, material)
+        except OSError as error:
+            return Inquiry(
+                self, material, [], [], {m.id: f"cannot spool the output: {error.strerror}" for m, _ in fits}
+            )
+        last = [task for task in tasks if task.manifest.fallback and task.manifest.id not in self._asked]
+        return Inquiry(self, material, [task for task in tasks if task not in last], last)
 
     def run(self, material: Material) -> Extracted:
         """Ask every extractor that fits, and merge the answers in the sorted order of their ids.
@@ -76,50 +92,69 @@ class Extraction:
         """
         from kos_retry.adapters.extraction.merge import Sources, checked
 
-        found = by_name(name, self._manifests)
-        asked = self._ask([(found, material.reports)], material)
+        found = by_name(name, self.manifests)
+        asked = self.start(self._tasks([(found, material.reports)], material), _total())
         asked.wait()
         if name in asked.failures:
-            raise ExtractorError(self._redactor.text(asked.failures[name]))
-        return checked(asked.answers[name], Sources(material), self._redactor)
+            raise ExtractorError(self.redactor.text(asked.failures[name]))
+        return checked(asked.answers[name], Sources(material), self.redactor)
+
+    def start(self, tasks: Sequence[Task], until: float) -> Asked:
+        """Set extractors to work."""
+        return Asked(tasks, self._hosts, until)
 
     def _fitting(self, material: Material) -> list[tuple[Manifest, tuple[str, ...]]]:
-        return fitting(self._manifests, material, self._asked)
+        return fitting(self.manifests, material, self._asked, self._options)
 
-    def _ask(self, fits: Sequence[tuple[Manifest, tuple[str, ...]]], material: Material) -> Asked:
-        if not fits:
-            return Asked([], self._hosts)
-        try:
-            streams = self._spool.put(material.streams)
-        except OSError as error:
-            return Asked(
-                [], self._hosts, dict.fromkeys((m.id for m, _ in fits), f"cannot spool the output: {error.strerror}")
-            )
-        return Asked([Task(m, request(material, streams, reports)) for m, reports in fits], self._hosts)
+    def _tasks(self, fits: Sequence[tuple[Manifest, tuple[str, ...]]], material: Material) -> list[Task]:
+        streams = self._spool.put(material.streams) if fits else {}
+        return [Task(m, request(material, streams, reports, self._options.get(m.id, {}))) for m, reports in fits]
 
 
 class Inquiry:
-    """Extractors that were asked about one outcome."""
+    """Extractors that were asked about one outcome, and the fallbacks among them that were not yet."""
 
-    def __init__(self, asked: Asked, manifests: Sequence[Manifest], material: Material, redactor: Redactor) -> None:
-        self._asked = asked
-        self._manifests = manifests
+    def __init__(
+        self,
+        extraction: Extraction,
+        material: Material,
+        tasks: Sequence[Task],
+        fallbacks: Sequence[Task],
+        failures: Mapping[str, str] | None = None,
+    ) -> None:
+        self._extraction = extraction
         self._material = material
-        self._redactor = redactor
+        self._fallbacks = fallbacks
+        self._failures = failures or {}
+        self._until = _total()
+        self._asked = extraction.start(tasks, self._until)
 
     def extracted(self) -> Extracted:
         """Wait for the answers and return them as one."""
-        from kos_retry.adapters.extraction.merge import merged
+        from kos_retry.adapters.extraction.merge import Answers
 
+        answers = Answers(self._material, self._extraction.redactor, self._failures)
         self._asked.wait()
-        return merged(self._asked.answers, self._asked.failures, self._manifests, self._material, self._redactor)
+        answers.add(self._asked.answers, self._asked.failures)
+        for task in self._fallbacks:
+            if answers.are_sure:
+                break
+            asked = self._extraction.start([task], self._until)
+            asked.wait()
+            answers.add(asked.answers, asked.failures)
+        return answers.merged(self._extraction.manifests)
+
+
+def _total() -> float:
+    return time.monotonic() + limits.EXTRACTOR_TOTAL_SECONDS
 
 
 def by_name(name: str, manifests: Sequence[Manifest]) -> Manifest:
-    """Return the manifest of this id; raises UnknownNameError that names the known ones."""
+    """Return the manifest of this id; raises UnknownNameError that names the nearest one."""
     found = next((m for m in manifests if m.id == name), None)
     if found is None:
-        raise UnknownNameError(f"extractor '{name}': there is none; known are {', '.join(m.id for m in manifests)}")
+        close = nearest(name, [manifest.id for manifest in manifests])
+        raise UnknownNameError(f"extractor '{name}': there is none{close or ', see kos-retry extractors list'}")
     return found
 
 

@@ -11,6 +11,8 @@ import importlib.util
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _loaded: dict[str, Any] = {}
@@ -26,9 +28,27 @@ def load(script: str) -> Any:
         module = importlib.util.module_from_spec(spec)
         # Dataclasses and pickling look a module up by its name.
         sys.modules[name] = module
-        spec.loader.exec_module(module)
+        with _importable(os.path.dirname(script)):
+            spec.loader.exec_module(module)
         _loaded[script] = module
     return _loaded[script]
+
+
+@contextmanager
+def _importable(folder: str) -> Iterator[None]:
+    """Let a script import the modules beside it, as it may where it is started by itself.
+
+    Afterwards their names are free again: those of another extractor may be called the same.
+    """
+    before = set(sys.modules)
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+        for name in set(sys.modules) - before:
+            if os.path.dirname(getattr(sys.modules[name], "__file__", None) or "") == folder:
+                del sys.modules[name]
 
 
 def answer(line: str) -> str:

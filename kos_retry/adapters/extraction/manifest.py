@@ -26,17 +26,19 @@ class Match(NamedTuple):
     """Cheap tests, done by the core: an extractor is asked when any of them holds; none means always.
 
     ``reports`` are globs for the paths of report files, ``argv`` words whose base name is one of the
-    command's, ``contains`` strings that stand in the output.
+    command's, ``contains`` strings that stand in the output; with ``options`` it is asked where the user's settings hold
+    something for it.
     """
 
     reports: tuple[str, ...] = ()
     argv: tuple[str, ...] = ()
     contains: tuple[str, ...] = ()
+    options: bool = False
 
     @property
     def always(self) -> bool:
         """Return whether nothing has to hold."""
-        return not (self.reports or self.argv or self.contains)
+        return not (self.reports or self.argv or self.contains or self.options)
 
 
 class Manifest(NamedTuple):
@@ -44,16 +46,18 @@ class Manifest(NamedTuple):
 
     ``command`` is an argument vector, never a shell's; ``{interpreter}`` and ``{dir}`` are filled in. ``hosted``
     names a script with a function ``extract(request)`` that a host process can load instead of starting the
-    command. ``priority`` settles which of two findings is trusted: the lower number.
+    command. ``priority`` settles which of two findings is trusted: the lower number. A ``fallback`` is asked only
+    where no other extractor found more than a guess; its findings name what failed, and the message stays the output's own.
     """
 
     id: str
     version: str
     priority: int
     command: tuple[str, ...]
-    directory: Path
+    directory: Path = Path()
     protocol: int = EXTRACTOR_PROTOCOL
     hosted: str | None = None
+    fallback: bool = False
     timeout: float = EXTRACTOR_TIMEOUT_SECONDS
     description: str = ""
     match: Match = Match()
@@ -75,7 +79,7 @@ class Manifest(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """Return what the manifest says."""
         fields = {name: value for name, value in self._asdict().items() if name != "directory"}
-        return {**fields, "command": list(self.command), "match": {k: list(v) for k, v in self.match._asdict().items()}}
+        return {**fields, "match": self.match._asdict()}
 
 
 def read_manifest(directory: Path) -> Manifest:
@@ -164,6 +168,12 @@ def _priority(value: Any) -> int:
     return value
 
 
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ManifestError("should be true or false")
+    return value
+
+
 def _texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(word, str) and word for word in value):
         raise ManifestError("should be a list of strings that are not empty")
@@ -189,7 +199,7 @@ def _timeout(value: Any) -> float:
 def _match(value: Any) -> Match:
     if not isinstance(value, dict):
         raise ManifestError("should be a table")
-    return Match(**_fields(value, dict.fromkeys(Match._fields, _texts)))
+    return Match(**_fields(value, {"reports": _texts, "argv": _texts, "contains": _texts, "options": _flag}))
 
 
 _KEYS: dict[str, Callable[[Any], Any]] = {
@@ -199,6 +209,7 @@ _KEYS: dict[str, Callable[[Any], Any]] = {
     "priority": _priority,
     "command": _command,
     "hosted": _text,
+    "fallback": _flag,
     "timeout": _timeout,
     "description": _text,
     "match": _match,

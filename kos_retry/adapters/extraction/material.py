@@ -57,8 +57,10 @@ class Spool:
             self._directory = None
 
 
-def request(material: Material, streams: Mapping[str, Any], reports: Sequence[str]) -> dict[str, Any]:
-    """Return the request of protocol 1."""
+def request(
+    material: Material, streams: Mapping[str, Any], reports: Sequence[str], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the request of protocol 1; ``options`` are what the user's settings hold for the extractor."""
     attempt = {
         "index": material.attempt,
         "argv": list(material.argv),
@@ -73,7 +75,7 @@ def request(material: Material, streams: Mapping[str, Any], reports: Sequence[st
         "reports": [{"path": os.path.abspath(r), "relative": relative(r, material.workspace)} for r in reports],
         "workspace": material.workspace,
         "limits": {"findings": limits.MAX_FINDINGS, "message_bytes": limits.MAX_MESSAGE_BYTES},
-        "options": {},
+        "options": options,
     }
 
 

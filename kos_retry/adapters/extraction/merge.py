@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -14,7 +14,7 @@ from kos_retry.adapters.extraction.material import Material, relative
 from kos_retry.engine.redact import Redactor
 from kos_retry.errors import ExtractorError
 from kos_retry.model import Action, DiagnosticArtifact, ExtractorAnswer, Finding, Usage
-from kos_retry.model.finding import TRUST, EvidenceSpan
+from kos_retry.model.finding import TRUST, Confidence, EvidenceSpan
 from kos_retry.text.bounds import cut_bytes
 from kos_retry.text.escapes import decode, plain_text
 
@@ -70,39 +70,71 @@ def checked(answer: Any, sources: Sources, redactor: Redactor) -> ExtractorAnswe
     return valid
 
 
-def merged(
-    raw: Mapping[str, Any],
-    failures: Mapping[str, str],
-    manifests: Sequence[Manifest],
-    material: Material,
-    redactor: Redactor,
-) -> Extracted:
-    """Return what the extractors found together; one whose answer is not valid has failed."""
-    sources = Sources(material)
-    failed = {name: redactor.text(why) for name, why in failures.items()}
-    answers: dict[str, ExtractorAnswer] = {}
-    for name in sorted(raw):
-        try:
-            answers[name] = checked(raw[name], sources, redactor)
-        except ExtractorError as error:
-            failed[name] = redactor.text(str(error))
-    return Extracted(
-        findings=_distinct(answers, {m.id: m.priority for m in manifests}),
-        artifacts=tuple(_artifact(name, a, sources, redactor) for name, a in answers.items() if a.findings),
-        failures=dict(sorted(failed.items())),
-        actions=next((a.actions for a in answers.values() if a.actions), ()),
-        usage=next((a.usage for a in answers.values() if a.usage), None),
-    )
+class Answers:
+    """What was answered about one outcome so far; one whose answer is not valid has failed."""
+
+    def __init__(self, material: Material, redactor: Redactor, failures: Mapping[str, str]) -> None:
+        self._sources = Sources(material)
+        self._redactor = redactor
+        self._valid: dict[str, ExtractorAnswer] = {}
+        self._failures = {name: redactor.text(why) for name, why in failures.items()}
+
+    def add(self, raw: Mapping[str, Any], failures: Mapping[str, str]) -> None:
+        """Take in what more extractors answered, and why others did not."""
+        self._failures |= {name: self._redactor.text(why) for name, why in failures.items()}
+        for name, answer in raw.items():
+            try:
+                self._valid[name] = valid = checked(answer, self._sources, self._redactor)
+                if valid.incomplete:
+                    self._failures[name] = valid.incomplete
+            except ExtractorError as error:
+                self._failures[name] = self._redactor.text(str(error))
+
+    @property
+    def are_sure(self) -> bool:
+        """Return whether any extractor found more than a guess."""
+        return any(f.confidence is not Confidence.GUESS for answer in self._valid.values() for f in answer.findings)
+
+    def merged(self, manifests: Sequence[Manifest]) -> Extracted:
+        """Return what the extractors found together, in the sorted order of their ids."""
+        answers = {name: self._valid[name] for name in sorted(self._valid)}
+        return Extracted(
+            findings=_distinct(answers, {manifest.id: manifest for manifest in manifests}),
+            artifacts=tuple(_artifact(n, a, self._sources, self._redactor) for n, a in answers.items() if a.findings),
+            failures=dict(sorted(self._failures.items())),
+            actions=next((a.actions for a in answers.values() if a.actions), ()),
+            usage=next((a.usage for a in answers.values() if a.usage), None),
+        )
 
 
-def _distinct(answers: Mapping[str, ExtractorAnswer], priority: Mapping[str, int]) -> tuple[Finding, ...]:
-    """Return all findings, of two that are the same one the more trusted."""
-    ranked = [(name, finding) for name in sorted(answers) for finding in answers[name].findings]
-    ranked.sort(key=lambda entry: (TRUST[entry[1].confidence], priority[entry[0]]))
+def _distinct(answers: Mapping[str, ExtractorAnswer], manifests: Mapping[str, Manifest]) -> tuple[Finding, ...]:
+    """Return all findings, of two that are the same one the more trusted, with the cause that either knows."""
+    ranked = [(name, f) for name in sorted(answers) for f in answers[name].findings]
+    ranked = _without_repeats(ranked, {m.id for m in manifests.values() if m.match.options})
+    ranked.sort(key=lambda entry: (TRUST[entry[1].confidence], manifests[entry[0]].priority))
     kept: dict[tuple[Any, ...], Finding] = {}
-    for _, finding in ranked:
-        kept.setdefault(_identity(finding), finding)
+    for name, found in ranked:
+        finding = found.model_copy(update={"names_only": True}) if manifests[name].fallback else found
+        first = kept.setdefault(_identity(finding), finding)
+        if first.cause is None and finding.cause is not None:
+            # A report says what failed, seldom why; what was printed may say that.
+            kept[_identity(finding)] = first.model_copy(update={"cause": finding.cause})
     return tuple(kept.values())
+
+
+def _without_repeats(ranked: list[tuple[str, Finding]], yielding: set[str]) -> list[tuple[str, Finding]]:
+    """Return the findings without those of ``yielding`` extractors that rest on what another one is sure of.
+
+    What the user's own settings make of a line is the same in other words where an extractor knows the tool.
+    """
+    read = [
+        s for name, f in ranked if name not in yielding and f.confidence is not Confidence.GUESS for s in f.evidence
+    ]
+    return [(name, f) for name, f in ranked if name not in yielding or not _overlap(f.evidence, read)]
+
+
+def _overlap(some: Iterable[EvidenceSpan], others: Sequence[EvidenceSpan]) -> bool:
+    return any(a.source == b.source and a.start < b.end and b.start < a.end for a in some for b in others)
 
 
 def _identity(finding: Finding) -> tuple[Any, ...]:
@@ -121,7 +153,7 @@ def _artifact(name: str, answer: ExtractorAnswer, sources: Sources, redactor: Re
     payload: dict[str, Any] = {"findings": findings, "totals": answer.totals, "omitted": 0}
     size = 0
     for finding in answer.findings:
-        entry = finding.model_dump(mode="json", exclude_none=True)
+        entry = finding.model_dump(mode="json", exclude_none=True, exclude={"names_only"})
         entry["excerpt"] = redactor.text(sources.excerpt(finding.evidence))
         size += len(orjson.dumps(entry))
         if size > limits.MAX_ARTIFACT_BYTES:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import Any
 
 from kos_retry.adapters.extraction.manifest import Manifest
 from kos_retry.adapters.extraction.material import Material
 
 
 def fitting(
-    manifests: Sequence[Manifest], material: Material, asked: Collection[str]
+    manifests: Sequence[Manifest], material: Material, asked: Collection[str], options: Mapping[str, Any]
 ) -> list[tuple[Manifest, tuple[str, ...]]]:
     """Return the extractors to ask, each with the report files it is handed.
 
-    Those named in ``asked`` are asked whatever their selectors say.
+    Those named in ``asked`` are asked whatever their selectors say; ``options`` are what the user's settings hold for each.
     """
     outputs = [Output(text) for text in material.streams.values() if text]
     out = []
     for manifest in manifests:
         reports = tuple(r for r in material.reports if _wants(manifest.match.reports, r, manifests))
-        if reports or manifest.id in asked or _fits(manifest, material, outputs):
+        optional = manifest.match.options and options.get(manifest.id)
+        if reports or optional or manifest.id in asked or _fits(manifest, material, outputs):
             out.append((manifest, reports))
     return out
 

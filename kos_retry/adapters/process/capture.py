@@ -11,19 +11,42 @@ from kos_retry.limits import (
 )
 from kos_retry.outcome import Captured
 
-# What a stretch of output holds that speaks of a failure, in the spellings that cover most others.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# What a stretch of output holds that speaks of a failure: words that stand in front of one, of which several are kept in a chunk…
+_ANNOUNCING = (
+    b"rror: ",
+    b"rror:\n",
+    b"ERROR ",
+    b"FAIL: ",
+    b"FAILED ",
+    b"xception: ",
+    b"anic: ",
+    b"atal: ",
+    b"FATAL",
+    b"Traceback",
+)
+_ANNOUNCED_A_CHUNK = 4
+# … and spellings that cover most others, which file names and sums hold as well: they get a part of the room.
 _TELLING = (b"rror", b"FAIL", b"xception", b"anic", b"atal")
+_TELLING_BYTES = CAPTURE_MIDDLE_BYTES // 4
 
 
 class Capture:
-    """Collects chunks. Those that leave the tail are searched for a few fixed strings, up to a limit; no line is made."""
+    """Collects chunks. Those that leave the tail are searched for a few fixed strings; no line is made.
 
-    def __init__(self) -> None:
+    The search ends at a limit, unless the ``whole`` stream is to be searched.
+    """
+
+    def __init__(self, *, whole: bool = False) -> None:
         self._head: list[bytes] = []
         self._head_room = CAPTURE_HEAD_BYTES
         self._middle: list[bytes] = []
         self._middle_room = CAPTURE_MIDDLE_BYTES
-        self._scan_room = CAPTURE_SCAN_BYTES
+        self._telling_room = _TELLING_BYTES
+        self._scan_room = float("inf") if whole else CAPTURE_SCAN_BYTES
         self._tail: list[bytes] = []
         self._tail_size = 0
         self._first = 0
@@ -67,10 +90,11 @@ class Capture:
             self._keep_telling(chunk)
 
     def _keep_telling(self, chunk: bytes) -> None:
-        """Keep a window of whole lines round the first telling string of each kind in a chunk."""
-        hits = sorted(at for at in (chunk.find(word) for word in _TELLING) if at >= 0)
+        """Keep windows of whole lines round the telling strings in a chunk."""
+        announced = [at for word in _ANNOUNCING for at in _first_places(chunk, word)]
+        told = [at for at in (chunk.find(word) for word in _TELLING) if at >= 0] if self._telling_room > 0 else []
         end = 0
-        for at in hits:
+        for at in sorted({*announced, *told}):
             if at < end:
                 continue
             start = max(end, chunk.rfind(b"\n", max(0, at - CAPTURE_WINDOW_BYTES), at) + 1, at - CAPTURE_WINDOW_BYTES)
@@ -78,6 +102,26 @@ class Capture:
             window = _cut_end(_cut_start(chunk[start:end][: self._middle_room], at_most=0), at_most=0)
             self._middle.append(window)
             self._middle_room -= len(window)
+            if at not in announced:
+                self._telling_room -= len(window)
+
+
+def _first_places(chunk: bytes, word: bytes) -> Iterator[int]:
+    """Yield where a word stands in a chunk, a few times, each far enough from the last to need a window of its own."""
+    at = -CAPTURE_WINDOW_BYTES
+    for _ in range(_ANNOUNCED_A_CHUNK):
+        at = chunk.find(word, max(0, at + CAPTURE_WINDOW_BYTES))
+        if at < 0:
+            return
+        yield at
+
+
+def captured(chunks: Iterable[bytes]) -> Captured:
+    """Return what `run` would have kept of an output; all of it is searched, since no command waits meanwhile."""
+    capture = Capture(whole=True)
+    for chunk in chunks:
+        capture.add(chunk)
+    return capture.result()
 
 
 def _cut_end(part: bytes, at_most: int = CAPTURE_WINDOW_BYTES) -> bytes:

@@ -31,7 +31,7 @@ class _NoExtraction:
 
 
 def _observed(outcome: Outcome, *, conditions=(), argv=("make",), environment=None, warn=pytest.fail):
-    observer = OutcomeObserver(Redactor([_SECRET]), _NoExtraction(), "/w", conditions, warn)
+    observer = OutcomeObserver(Redactor([_SECRET]), _NoExtraction(), "/w", conditions, (), warn)
     return observer.observe(Proposal(2, argv, environment or {}), outcome)
 
 

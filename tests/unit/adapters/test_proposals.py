@@ -44,6 +44,19 @@ def test_failing_constraints_are_one_a_line(tmp_path):
     assert "cart::total\ncart::tax\n" == path.read_text()
 
 
+@pytest.mark.parametrize(
+    ("failing", "expected"),
+    [(["CartError", "cart::total"], "cart::total\n"), (["CartError"], "CartError\n")],
+    ids=["beside-a-test", "alone"],
+)
+def test_type_of_what_was_thrown_is_nothing_to_run_again(tmp_path, failing, expected):
+    finding = {"kind": "test", "test_id": "cart::total", "error_type": "CartError"}
+    artifact = {"name": "x", "payload": {"findings": [finding]}}
+    history = a_history("no total", failing_constraints=failing, diagnostic_artifacts=[artifact])
+    path = _proposer(tmp_path).propose(2, history, _DECISION).environment["KOS_RETRY_FAILING_FILE"]
+    assert expected == Path(path).read_text()
+
+
 def test_first_attempt_has_no_files(tmp_path):
     environment = _proposer(tmp_path).propose(1, [], None).environment
     assert {"KOS_RETRY_ATTEMPT", "KOS_RETRY_MAX_ATTEMPTS", "KOS_RETRY_SESSION", "KOS_RETRY_MARK"} == set(environment)

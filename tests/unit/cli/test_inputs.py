@@ -84,10 +84,21 @@ def test_file_over_the_limit_is_refused(tmp_path, monkeypatch):
         inputs.read_bytes(str(tmp_path / "a"))
 
 
-def test_log_over_the_limit_keeps_its_head_and_tail(tmp_path, monkeypatch):
-    monkeypatch.setattr(inputs, "MAX_INPUT_BYTES", 8)
-    (tmp_path / "a").write_bytes(b"head----tail")
-    assert (b"head\ntail", 4) == inputs.read_log(str(tmp_path / "a"))
+def test_of_a_large_log_is_kept_what_a_run_would_keep(tmp_path):
+    noise = b"worker handled a request\n" * 200_000
+    (tmp_path / "a").write_bytes(b"head\n" + noise + b"error: off by one\n" + noise + b"tail\n")
+    kept = inputs.read_log(str(tmp_path / "a"))
+    assert (True, True, True) == (
+        kept.head.startswith(b"head\n"),
+        any(b"error: off by one" in part for part in kept.middle),
+        kept.tail.endswith(b"tail\n"),
+    )
+    assert (tmp_path / "a").stat().st_size == kept.omitted + sum(map(len, (kept.head, *kept.middle, kept.tail)))
+
+
+def test_output_that_came_as_text_is_kept_alike():
+    text = "worker handled a request\n" * 400_000
+    assert 0 < inputs.kept(text).omitted < len(text)
 
 
 def test_lines_are_numbered_and_blank_ones_left_out(tmp_path):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from builders import a_history, a_success, an_envelope
+from builders import a_history, a_record, a_success, an_envelope
 
 from kos_retry.engine.backoff import Schedule
-from kos_retry.engine.decide import RULES, decide
+from kos_retry.engine.decide import consider, decide
+from kos_retry.engine.memory import Known
+from kos_retry.engine.rules import RULES
 from kos_retry.model import NextAttempt, Policy, Recommendation, StopReason
 
 FAILED, DONE = {"name": "edit", "ok": False}, {"name": "edit", "ok": True}
@@ -22,8 +24,15 @@ def _varied(count: int, **fields):
     return a_history(*(f"error: thing_{chr(97 + n)}" for n in range(count)), **fields)
 
 
-def _decided(history, **policy):
-    return decide(history, Policy(**policy))
+def _decided(history, known=None, **policy):
+    return decide(history, Policy(**policy), known=known)
+
+
+def _known(**fields) -> Known:
+    return Known(a_record(**fields))
+
+
+SAME = {"next_attempt": NextAttempt.SAME}
 
 
 # For each rule: the history and policy on which it decides, and the nearest ones on which it does not.
@@ -67,6 +76,11 @@ _CASES = {
         {},
         (_varied(1, cause={"kind": "auth", "retryable": "unknown"}), {}),
     ),
+    "known_flake": (
+        a_history("A", "A"),
+        {"known": _known(passed=1, failed=2)},
+        (a_history("A", "A"), {"known": _known(passed=1, failed=4)}),
+    ),
     "deterministic": (
         _varied(1, cause="deterministic"),
         {"next_attempt": NextAttempt.SAME},
@@ -76,6 +90,11 @@ _CASES = {
         _varied(1, **TRANSIENT),
         {},
         (_varied(1, cause={"kind": "transient", "retryable": "no"}), {}),
+    ),
+    "never_passed": (
+        _varied(1),
+        {**SAME, "known": _known(failed=30)},
+        (_varied(1), {**SAME, "known": _known(failed=29)}),
     ),
     "escalation_ignored": (
         _numbered(
@@ -118,6 +137,12 @@ _CASES = {
         (a_history("A", "B", "A"), {"max_identical_signatures": 5}),
     ),
     "identical_signatures": (a_history("A", "B", "A"), {}, (a_history("A", "B", "C"), {})),
+    "no_novelty": (
+        a_history(*(f"error: {n} of the jobs hang" for n in (7, 4, 9, 6))),
+        {},
+        (a_history(*(f"error: {n} of the jobs hang" for n in (9, 8, 6, 5))), {}),
+    ),
+    "still_news": (_varied(2), {}, (a_history("A", "A"), {})),
 }
 
 
@@ -143,8 +168,51 @@ def test_order_of_the_rules(snapshot):
     assert snapshot == [f"{rule.__name__}: {rule.__doc__.splitlines()[0]}" for rule in RULES]
 
 
-def test_where_no_rule_decides_it_is_still_news():
-    assert "still_news" == _rule(_varied(2), {})
+@pytest.mark.parametrize(
+    "history",
+    [
+        a_history(*(f"error: {n} of the jobs hang" for n in (7, 4, 9))),
+        a_history("error: a hangs", *(f"error: {n} of the jobs hang" for n in (7, 4, 9))),
+        _numbered(*(an_envelope(f"error: {n} jobs hang", executed_actions=[f"edit {n}"]) for n in (7, 4, 9, 6))),
+        _numbered(*(an_envelope(f"error: {n} jobs hang", failing_constraints=[f"t{n}"]) for n in (7, 4, 9, 6))),
+    ],
+    ids=["too-few", "another-before", "another-approach", "other-constraints"],
+)
+def test_numbers_that_change_are_monotony_only_where_nothing_else_does(history):
+    assert "no_novelty" != _rule(history, {})
+
+
+@pytest.mark.parametrize(
+    ("usage", "policy", "stop"),
+    [
+        ({"cost_usd": 0.4}, {"max_cost_usd": 1.0}, StopReason.COST_BUDGET),
+        ({"cost_usd": 0.3}, {"max_cost_usd": 1.0}, None),
+        ({"tokens": 400}, {"max_tokens": 1000}, StopReason.TOKEN_BUDGET),
+        ({"tokens": 300}, {"max_tokens": 1000}, None),
+    ],
+)
+def test_attempt_that_would_not_fit_in_the_budget_is_not_begun(usage, policy, stop):
+    assert (stop, None) == (
+        _decided(_varied(2, usage=usage), reserve_budgets=True, **policy).stop_reason,
+        _decided(_varied(2, usage=usage), **policy).stop_reason,
+    )
+
+
+def test_every_rule_is_considered_and_the_first_that_matches_decides():
+    told = consider(a_history("A", "A"), Policy(max_attempts=5))
+    assert ([rule.__name__ for rule in RULES], ["zero_delta"]) == (
+        [entry.rule for entry in told],
+        [entry.rule for entry in told if entry.decides],
+    )
+
+
+def test_rule_that_does_not_match_says_why(snapshot):
+    history = _numbered(an_envelope("A", cause="deterministic"), an_envelope("B", cause="deterministic"))
+    assert snapshot == [f"{entry.rule}: {entry.evidence}" for entry in consider(history, Policy(max_attempts=5))]
+
+
+def test_of_an_empty_history_nothing_is_considered():
+    assert () == consider((), Policy())
 
 
 _STOPS = {
@@ -160,6 +228,8 @@ _STOPS = {
     "own_budget": (_CASES["own_budget"][:2], Recommendation.HALT, StopReason.COST_BUDGET),
     "non_retryable": (_CASES["non_retryable"][:2], Recommendation.HALT, StopReason.NON_RETRYABLE),
     "deterministic": (_CASES["deterministic"][:2], Recommendation.HALT, StopReason.NON_RETRYABLE),
+    "known_flake": (_CASES["known_flake"][:2], Recommendation.CONTINUE, None),
+    "never_passed": (_CASES["never_passed"][:2], Recommendation.HALT, StopReason.NON_RETRYABLE),
     "transient": (_CASES["transient"][:2], Recommendation.CONTINUE, None),
     "transient_exhausted": (
         (_varied(6, **TRANSIENT), {}),
@@ -178,6 +248,7 @@ _STOPS = {
     "zero_delta": (_CASES["zero_delta"][:2], Recommendation.PIVOT, StopReason.ZERO_DELTA),
     "zero_delta_again": ((a_history("A", "A", "A"), {}), Recommendation.ESCALATE, StopReason.ZERO_DELTA),
     "oscillation": (_CASES["oscillation"][:2], Recommendation.ESCALATE, StopReason.OSCILLATION),
+    "no_novelty": (_CASES["no_novelty"][:2], Recommendation.ESCALATE, StopReason.NO_NOVELTY),
     "identical_signatures": (
         _CASES["identical_signatures"][:2],
         Recommendation.ESCALATE,
@@ -231,6 +302,15 @@ _EARLIER_WINS = {
         {},
         "progress",
     ),
+    "flake-over-deterministic": (
+        _varied(1, cause="deterministic"),
+        {**SAME, "known": _known(passed=7, failed=2)},
+        "known_flake",
+    ),
+    "attempts-over-flake": (a_history("A", "A"), {"max_attempts": 2, "known": _known(passed=9)}, "max_attempts"),
+    "cause-over-flake": (_varied(1, cause="auth"), {"known": _known(passed=9)}, "non_retryable"),
+    "waiting-over-never-passed": (_varied(1, **TRANSIENT), {**SAME, "known": _known(failed=40)}, "transient"),
+    "retry-over-never-passed": (_varied(1), {**SAME, "retry_on": ("exit:1",), "known": _known(failed=40)}, "retry_on"),
     "zero-delta-over-identical-signatures": (a_history("A", "B", "A", "A"), {}, "zero_delta"),
 }
 
@@ -238,6 +318,41 @@ _EARLIER_WINS = {
 @pytest.mark.parametrize(("history", "policy", "rule"), _EARLIER_WINS.values(), ids=_EARLIER_WINS)
 def test_first_rule_that_matches_wins(history, policy, rule):
     assert rule == _rule(history, policy)
+
+
+_FLAKES = {
+    "within-what-it-took": (2, {"passed": 3, "most_attempts": 2}, "known_flake"),
+    "one-more-than-it-took": (3, {"passed": 3, "most_attempts": 2}, "zero_delta"),
+    "within-five": (4, {"passed": 3, "most_attempts": 9}, "known_flake"),
+    "five-at-most": (5, {"passed": 3, "most_attempts": 9}, "zero_delta"),
+    "never-tried": (2, {"passed": 0}, "zero_delta"),
+    "repairs-are-no-passes": (2, {"passed": 0, "repaired": 9}, "zero_delta"),
+}
+
+
+@pytest.mark.parametrize(("attempts", "record", "rule"), _FLAKES.values(), ids=_FLAKES)
+def test_known_flake_gets_as_many_attempts_as_it_took_and_one(attempts, record, rule):
+    assert rule == _rule(a_history(*"A" * attempts), {"known": _known(**record)})
+
+
+_HOPELESS = {
+    "the-same-again": (SAME, {"failed": 40}, "never_passed"),
+    "another-attempt": ({}, {"failed": 40}, "still_news"),
+    "passed-once": (SAME, {"failed": 40, "passed": 1}, "still_news"),
+    "never-tried-again": (SAME, {"runs": 400}, "still_news"),
+    "long-ago": (SAME, {"failed": 40, "age_days": 90}, "still_news"),
+}
+
+
+@pytest.mark.parametrize(("policy", "record", "rule"), _HOPELESS.values(), ids=_HOPELESS)
+def test_failure_that_never_passed_stops_what_would_be_the_same_again(policy, record, rule):
+    assert rule == _rule(_varied(1), {**policy, "known": _known(**record)})
+
+
+def test_what_is_known_is_said_in_words(snapshot):
+    flake = _decided(a_history("A"), known=_known(passed=7, failed=2, most_attempts=3))
+    hopeless = _decided(a_history("A"), known=_known(failed=40, runs=44), **SAME)
+    assert snapshot == [decision.reasons[0].evidence for decision in (flake, hopeless)]
 
 
 def test_transient_trouble_in_between_does_not_hide_a_repeat():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from builders import a_cause, a_finding, an_envelope, observed
 
-from kos_retry.engine.observe import completed, describe
+from kos_retry.engine.observe import completed, constraint_names, describe
 from kos_retry.model import Category, CauseKind, FailureEnvelope
 
 
@@ -26,7 +26,60 @@ def test_time_limit_is_the_message_of_a_timeout():
 def test_finding_tells_more_than_the_output():
     finding = a_finding("test", test_id="t::a", error_type="CartError", message="total is 41")
     envelope = observed("error: other\n", findings=(finding,))
-    assert ("CartError: total is 41", ("t::a",)) == (envelope.error_message, envelope.failing_constraints)
+    assert ("CartError: total is 41", ("CartError", "t::a")) == (envelope.error_message, envelope.failing_constraints)
+
+
+@pytest.mark.parametrize(
+    "error_type",
+    ["CartError", "shop.cart.CartError", "org.shop.CartException", "Shop::CartError", "Shop\\CartException", "Timeout"],
+)
+def test_test_that_dies_of_an_exception_names_its_type_too(error_type):
+    finding = a_finding("test", test_id="t::a", error_type=error_type)
+    assert {"t::a", error_type} == set(constraint_names([finding]))
+
+
+@pytest.mark.parametrize(
+    "error_type",
+    [
+        "AssertionError",
+        "org.checks.AssertionFailedError",
+        "Checks::ExpectationNotMetError",
+        "Framework\\ExpectationFailedException",
+        "ComparisonFailure",
+        "Failed",
+        "Error",
+        "java.lang.Exception",
+        "ExceptionGroup",
+        "panic",
+        "not a type",
+        "",
+    ],
+)
+def test_verdict_of_a_test_is_no_constraint_of_its_own(error_type):
+    assert ("t::a",) == constraint_names([a_finding("test", test_id="t::a", error_type=error_type)])
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"error_type": "CartError"}, "CartError"),
+        ({"error_type": "Error"}, "Error: no total"),
+        ({"error_type": "java.lang.Exception"}, "java.lang.Exception: no total"),
+        ({"error_type": "FATAL ERROR"}, "FATAL ERROR: no total"),
+        ({"error_type": "Error", "code": "E_TOTAL"}, "E_TOTAL"),
+    ],
+    ids=["type", "bare", "bare-and-qualified", "bare-words", "code"],
+)
+def test_crash_of_a_type_that_tells_nothing_is_named_by_what_it_says(fields, expected):
+    assert (expected,) == constraint_names([a_finding("crash", message="no total\nat all", **fields)])
+
+
+def test_diagnostic_without_a_code_is_named_by_its_type():
+    assert ("CartError",) == constraint_names([a_finding("diagnostic", error_type="CartError")])
+
+
+def test_type_of_a_diagnostic_with_a_code_is_not_named():
+    assert ("E7",) == constraint_names([a_finding("diagnostic", code="E7", error_type="CartError")])
 
 
 def test_guess_is_no_evidence():
@@ -47,9 +100,26 @@ def test_order_of_the_findings_does_not_change_the_signature():
         ({"code": "E501", "message": "too long"}, "E501: too long"),
         ({"error_type": "CartError"}, "CartError"),
         ({"message": "\n  bad"}, "bad"),
+        ({"message": "not equal:\n\n4 !== 3\n"}, "not equal: 4 !== 3"),
+        ({"message": "is(a, b)\n\n  Expected: 3\n  Received:   4\nin cart"}, "is(a, b) Expected: 3 Received: 4"),
+        ({"message": "got: 4\nexpected: 3"}, "got: 4 expected: 3"),
+        ({"message": "bad\nexpected of all:\n" + "x" * 600}, "bad expected of all:"),
+        ({"message": "bad:\n" + "x" * 600}, "bad: " + "x" * 507),
         ({}, ""),
     ],
-    ids=["type", "type-said-already", "code", "type-alone", "first-line-with-words", "nothing"],
+    ids=[
+        "type",
+        "type-said-already",
+        "code",
+        "type-alone",
+        "first-line-with-words",
+        "below-a-colon",
+        "expected-and-received",
+        "got-and-expected",
+        "other-lines",
+        "bounded",
+        "nothing",
+    ],
 )
 def test_finding_is_described_by_its_first_line_and_type(fields, expected):
     assert expected == describe(a_finding(**fields))

@@ -78,7 +78,7 @@ def test_history_of_one_scheme_keeps_its_signatures():
     assert ["sha:a", "sha:b"] == [e.signature for e in comparable(history)]
 
 
-@pytest.mark.parametrize("other", ["", "bare", "k0:1"], ids=["missing", "without-a-scheme", "another-scheme"])
+@pytest.mark.parametrize("other", ["", "bare", "k1:1"], ids=["missing", "without-a-scheme", "another-scheme"])
 def test_history_of_mixed_schemes_is_signed_anew(other):
     history = (FailureEnvelope(signature="sha:a"), FailureEnvelope(signature=other))
     assert [signed(FailureEnvelope()).signature] * 2 == [e.signature for e in comparable(history)]

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from kos_retry import limits
 from kos_retry.adapters.extraction import dispatch, manifest
 from kos_retry.adapters.extraction.extract import Extraction
 from kos_retry.adapters.extraction.manifest import read_manifest
@@ -120,7 +121,7 @@ def test_host_is_lost_to_one_extractor_only(extractor, work, said):
 
 
 def test_what_the_time_did_not_suffice_for_is_not_asked(extractor, monkeypatch):
-    monkeypatch.setattr(dispatch, "EXTRACTOR_TOTAL_SECONDS", 0.0)
+    monkeypatch.setattr(limits, "EXTRACTOR_TOTAL_SECONDS", 0.0)
     reason = "not asked: the extractors before it used up the time"
     assert {"a": reason, "b": reason} == _run(extractor("a"), extractor("b", hosted=False)).failures
 

@@ -119,8 +119,13 @@ def test_added_one_can_be_named(extractor):
 
 
 def test_unknown_name_is_an_error():
-    with pytest.raises(UnknownNameError, match="extractor 'mine': there is none; known are "):
+    with pytest.raises(UnknownNameError, match="extractor 'mine': there is none, see kos-retry extractors list"):
         chosen(["mine"])
+
+
+def test_name_that_is_nearly_one_is_mended():
+    with pytest.raises(UnknownNameError, match=f"there is none, did you mean '{bundled()[0].id}'?"):
+        chosen([bundled()[0].id + "s"])
 
 
 def test_name_that_is_taken_is_refused(extractor):
