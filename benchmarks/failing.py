@@ -56,7 +56,7 @@ def breakdown() -> dict[str, str]:
     parts = {
         "import of the failure path": "import kos_retry.adapters.observation, kos_retry.engine.decide, kos_retry.report.render",
         "start of the extractor host": "from kos_retry.adapters.extraction.child import Host; h = Host(); h.start(); h.close()",
-        "reading the manifests": "from kos_retry.adapters.extraction.extract import bundled; bundled()",
+        "reading the manifests": "from kos_retry.adapters.extraction.manifest import bundled; bundled()",
     }
     out = {}
     for name, code in parts.items():

@@ -182,7 +182,14 @@ class _Late:
 
     def observe(self, proposal: Proposal, outcome: Outcome) -> FailureEnvelope:
         """Return the envelope of an attempt; see the port."""
-        return self._load().observe(proposal, outcome)
+        import gc
+
+        # What the first failure imports stays; looking through it for garbage again and again takes a fifth of the time.
+        gc.disable()
+        try:
+            return self._load().observe(proposal, outcome)
+        finally:
+            gc.enable()
 
     def told_failed(self, proposal: Proposal, outcome: Outcome) -> bool:
         """Return whether the transcript of an attempt that exited with 0 tells of a failure."""
@@ -238,28 +245,22 @@ class _Late:
             if self._host is None:
                 # It starts on the other core while this one imports.
                 self.warm_up()
-            import gc
-
-            # What is imported stays; looking through it for garbage again and again takes a fifth of the time.
-            gc.disable()
             from kos_retry.adapters.extraction.extract import Extraction
             from kos_retry.adapters.observation import OutcomeObserver
-            from kos_retry.adapters.own_rules import OwnRules
 
-            gc.enable()
             options = {}
             if self._settings.matchers:
                 from kos_retry.adapters.matchers import extractor_options
 
                 options = extractor_options(self._settings.matchers)
-            self._extraction = Extraction(self._redactor, host=self._host, options=options)
+            self._extraction = Extraction(self._redactor, *self._settings.extractors, host=self._host, options=options)
             conditions = [*self._settings.retry_on, *self._settings.stop_on]
             self._observer = OutcomeObserver(
                 self._redactor,
                 self._extraction,
                 _workspace(),
                 conditions,
-                OwnRules(self._settings.token_rules, tell),
+                self._settings.token_rules,
                 tell,
                 transcript=self._transcript if self._spool is not None else None,
                 actions=self._actions,

@@ -98,7 +98,12 @@ MAX_COMPARED_WORDS = 200
 
 # Extractors.
 EXTRACTOR_TIMEOUT_SECONDS = 5.0
+EXTRACTOR_MAX_TIMEOUT_SECONDS = 300.0
 EXTRACTOR_TOTAL_SECONDS = 30.0
+# How long what an extractor started may outlive it before it counts as left behind (heuristic: a pipeline's last words).
+EXTRACTOR_LINGER_SECONDS = 0.2
+# From this much output on a second host is worth its start (measured).
+SECOND_HOST_BYTES = 1024 * 1024
 EXTRACTOR_OUTPUT_BYTES = 1024 * 1024
 EXTRACTOR_STDERR_BYTES = 2048
 EXTRACTOR_PROTOCOL = 1

@@ -94,7 +94,8 @@ class RunSettings:
 
     ``sources`` says for every field where its value was written. ``retries_dropped`` says that another kos-retry around
     this one does the retrying. ``token_rules`` are the configuration's own masks and keep-rules,
-    ``matchers`` what ``matcher`` names, once they have been read.
+    ``matchers`` what ``matcher`` names and ``extractors`` what ``extractor`` does, once they have been read: those to choose
+    from, None for the bundled ones, and the ids to ask in any case.
     """
 
     def __init__(self, values: dict[str, Any], sources: Mapping[str, str]) -> None:
@@ -102,6 +103,7 @@ class RunSettings:
         self.retries_dropped = False
         self.token_rules: Sequence[TokenRule] = ()
         self.matchers: list[dict[str, Any]] = []
+        self.extractors: tuple[tuple[Any, ...] | None, tuple[str, ...]] = (None, ())
         self.values = values
         self.max_attempts: int = values["max_attempts"]
         self.timeout: float | None = values["timeout"]
@@ -118,6 +120,7 @@ class RunSettings:
         self.require: list[Check] = values["require"]
         self.forbid: list[Check] = values["forbid"]
         self.flaky_result: str = values["flaky_result"]
+        self.extractor: list[str] = values["extractor"]
         self.matcher: list[str] = values["matcher"]
         self.actions: str | None = values["actions"]
         self.transcript: str | None = values["transcript"]
@@ -340,6 +343,15 @@ RUN_OPTIONS: tuple[Option, ...] = (
         "pass|fail",
         "Whether a pass after failing the same way counts; fail gives the first failure's code.",
         section=_SUCCESS,
+    ),
+    Option(
+        "extractor",
+        _text,
+        None,
+        "NAME|DIR",
+        "An extractor to ask whatever the output looks like: a name, or a directory with one of your own; repeatable.",
+        section=_EVIDENCE,
+        many=True,
     ),
     Option(
         "matcher",

@@ -96,7 +96,7 @@ def extract(request: Request) -> Answer:
     for fault in _faults(request.lines()):
         path = request.relative(fault.path) if fault.path else None
         name = fault.code or _name(fault.message)
-        if not name or (path, fault.line, name) in seen:
+        if not name or not fault.message or (path, fault.line, name) in seen:
             continue
         seen.add((path, fault.line, name))
         answer.add(

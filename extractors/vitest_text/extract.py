@@ -33,7 +33,7 @@ _HEADING = re.compile(r"^ FAIL {2}(?:\|[^|]{1,100}\| )?(\S.{0,2000})$")
 _SUITE = re.compile(r"^(\S.{0,1000}) \[ \S.{0,1000} \]$")
 _FILE = re.compile(r"^ \u276f (?:\|[^|]{1,100}\| )?(\S{1,1000}) \(\d{1,9} tests? \|")
 _CROSS = re.compile(r"^ {1,60}[×✗] (\S.{0,2000}?)(?: \d[\d.]{0,9}m?s)?$")
-_CLOSED = re.compile(r"⎯\[\d{1,9}/\d{1,9}\]⎯")
+_CLOSED = re.compile(r"⎯\[(\d{1,9})/(\d{1,9})\]⎯")
 _TYPED = re.compile(r"^([A-Z]\w{0,100})(?: \[\w{1,60}\])?: (.{0,4000})$")
 _FRAME = re.compile(r"^ \u276f (?:.{1,400} )?([^\s()]{1,600}):(\d{1,9}):(\d{1,9})$")
 _CODE_FRAME = re.compile(r"^\s{0,24}\d{0,7} ?\|")
@@ -105,8 +105,11 @@ class Reader:
             self.blocks.append(self._block)
 
     def _body(self, block: Block, line: Line) -> None:
-        if _CLOSED.search(line.text) or (block.title and line.text.startswith(RULE * 8)):
+        closed = _CLOSED.search(line.text)
+        if closed or (block.title and line.text.startswith(RULE * 8)):
             self._block = None
+            # Behind the last failure a heading is somebody else's.
+            self._in_failed = self._in_failed and not (closed and closed[1] == closed[2])
         elif len(block.body) < MAX_BODY_LINES:
             block.body.append(line.text.rstrip())
             if line.text.strip():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kos_retry.adapters.extraction.extract import Extraction, Material
+from kos_retry.adapters.extraction.extract import Extraction
+from kos_retry.adapters.extraction.material import Material
 from kos_retry.engine.observe import completed
 from kos_retry.engine.sign import signed
 from kos_retry.model import Category, FailureEnvelope, Finding

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 
 from kos_retry.adapters.actions import ActionsFile
 from kos_retry.adapters.expressions import search
-from kos_retry.adapters.extraction.extract import Extraction, Material
-from kos_retry.adapters.extraction.transcripts import Told, TranscriptText, read
-from kos_retry.adapters.own_rules import OwnRules
-from kos_retry.engine.classify import EXIT_NOT_FOUND
-from kos_retry.engine.observe import Evidence, observe
+from kos_retry.adapters.extraction.extract import Extraction
+from kos_retry.adapters.extraction.material import Material
 from kos_retry.engine.redact import Redactor
-from kos_retry.model import Action, Cause, CauseKind, FailureEnvelope, Retryable
 from kos_retry.outcome import Captured, Outcome, Proposal
 from kos_retry.text.bounds import well_formed
 from kos_retry.text.escapes import decode, plain_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kos_retry.adapters.extraction.extract import Inquiry
+    from kos_retry.adapters.extraction.transcripts import Told, TranscriptText
+    from kos_retry.engine.observe import Evidence
+    from kos_retry.model import Action, Cause, FailureEnvelope
+    from kos_retry.settings import TokenRule
 
 
 class OutcomeObserver:
@@ -28,7 +31,7 @@ class OutcomeObserver:
         extraction: Extraction,
         workspace: str,
         conditions: Sequence[str],
-        rules: OwnRules,
+        rules: Sequence[TokenRule],
         warn: Callable[[str], None],
         *,
         transcript: Callable[[], TranscriptText] | None = None,
@@ -54,10 +57,29 @@ class OutcomeObserver:
 
     def observe(self, proposal: Proposal, outcome: Outcome) -> FailureEnvelope:
         """Return the envelope of an attempt; see the port."""
-        missing = outcome.not_started is not None and outcome.exit_code == EXIT_NOT_FOUND
         streams = {"stdout": joined(outcome.stdout, self._redactor), "stderr": joined(outcome.stderr, self._redactor)}
+        told = self._told_by(proposal, outcome)
+        if told is not None and told.stream:
+            streams[told.stream] = redacted(told.prose, self._redactor)
+        facts = (proposal.attempt, outcome.exit_code, outcome.signal, outcome.timed_out)
+        argv = _shown(proposal.argv, self._redactor)
+        inquiry = self._extraction.begin(Material(*facts, argv, well_formed(self._workspace), streams))
+        # The extractors work while the rest is imported.
+        from kos_retry.adapters.own_rules import OwnRules
+
+        envelope = conclude(self._known(proposal, outcome, streams), streams, self._redactor, inquiry, told)
+        return OwnRules(self._rules, self._warn).signed([envelope])[0]
+
+    def _known(self, proposal: Proposal, outcome: Outcome, streams: dict[str, str]) -> Evidence:
+        """Return what is known of an attempt before the extractors have answered."""
+        from datetime import UTC, datetime
+
+        from kos_retry.engine.classify import EXIT_NOT_FOUND
+        from kos_retry.engine.observe import Evidence
+
+        missing = outcome.not_started is not None and outcome.exit_code == EXIT_NOT_FOUND
         appended = self._actions.appended() if self._actions is not None else None
-        known = Evidence(
+        return Evidence(
             attempt=proposal.attempt,
             exit_code=outcome.exit_code,
             signal=outcome.signal,
@@ -75,9 +97,6 @@ class OutcomeObserver:
             actions=appended.actions if appended else (),
             failed_extractors=appended.faults if appended else {},
         )
-        told = self._told_by(proposal, outcome)
-        envelope = conclude(known, streams, self._redactor, self._extraction, workspace=self._workspace, told=told)
-        return self._rules.signed([envelope])[0]
 
     def _told_by(self, proposal: Proposal, outcome: Outcome) -> Told | None:
         if self._transcript is None or outcome.not_started is not None:
@@ -87,51 +106,65 @@ class OutcomeObserver:
             streams = {"stderr": joined(outcome.stderr, self._redactor)}
             argv = tuple(well_formed(word) for word in proposal.argv)
             material = Material(*attempt, argv, well_formed(self._workspace), streams)
+            from kos_retry.adapters.extraction.transcripts import read
+
             told = read(self._extraction, material, self._transcript(), self._redactor)
             self._told = (proposal.attempt, told)
         return self._told[1]
 
 
-def conclude(
+def inquire(
+    extraction: Extraction,
     known: Evidence,
     streams: dict[str, str],
     redactor: Redactor,
-    extraction: Extraction,
     *,
     workspace: str = "",
     reports: tuple[str, ...] = (),
-    told: Told | None = None,
+) -> Inquiry:
+    """Ask the extractors about redacted output and about report files that the attempt wrote."""
+    facts = (known.attempt, known.exit_code, known.signal, known.timed_out)
+    return extraction.begin(Material(*facts, _shown(known.argv, redactor), well_formed(workspace), streams, reports))
+
+
+def conclude(
+    known: Evidence, streams: dict[str, str], redactor: Redactor, inquiry: Inquiry, told: Told | None = None
 ) -> FailureEnvelope:
     """Return the signed envelope of an attempt.
 
-    ``known`` is what is known before the output is looked at, ``streams`` the redacted output, ``reports`` are paths of
-    report files that the attempt wrote, ``told`` is what one of the streams told as a transcript: then only what else stands in it
-    is evidence.
+    ``known`` is what is known before the output is looked at, ``streams`` the redacted output, ``inquiry`` what the extractors
+    were asked about it, ``told`` what one of the streams told as a transcript: of that stream only what else stands in it is in
+    ``streams``.
     """
-    told = told or Told()
-    if told.stream:
-        streams = {**streams, told.stream: redacted(told.prose, redactor)}
-    argv = tuple(redactor.text(well_formed(word)) for word in known.argv)
-    attempt = (known.attempt, known.exit_code, known.signal, known.timed_out)
-    found = extraction.run(Material(*attempt, argv, well_formed(workspace), streams, reports))
+    from kos_retry.engine.observe import observe
+
+    found = inquiry.extracted()
+    agent = told._asdict() if told is not None else {}
+    failure = agent.get("failure")
     return observe(
         known._replace(
             outputs=tuple(text for _, text in sorted(streams.items(), key=lambda stream: stream[0] == "stderr")),
-            argv=argv,
+            argv=_shown(known.argv, redactor),
             constraints=tuple(redactor.text(c) for c in known.constraints),
-            actions=_redacted(known.actions, redactor) or told.actions or found.actions,
-            findings=told.findings + found.findings,
-            artifacts=told.artifacts + found.artifacts,
-            failed_extractors=known.failed_extractors | found.failures | dict([told.failure] if told.failure else []),
-            usage=told.usage or found.usage,
-            transcript=told.transcript,
-            failing_tests=told.failing_tests,
+            actions=_redacted(known.actions, redactor) or agent.get("actions", ()) or found.actions,
+            findings=(*agent.get("findings", ()), *found.findings),
+            artifacts=(*agent.get("artifacts", ()), *found.artifacts),
+            failed_extractors=known.failed_extractors | found.failures | dict([failure] if failure else []),
+            usage=agent.get("usage") or found.usage,
+            transcript=agent.get("transcript"),
+            failing_tests=agent.get("failing_tests", ()),
         )
     )
 
 
+def _shown(argv: Sequence[str], redactor: Redactor) -> tuple[str, ...]:
+    return tuple(redactor.text(well_formed(word)) for word in argv)
+
+
 def _not_found(proposal: Proposal, redactor: Redactor) -> Cause:
     """Return the cause of a command that was not found: what was looked for, and where."""
+    from kos_retry.model import Cause, CauseKind, Retryable
+
     name = redactor.text(well_formed(proposal.argv[0]))
     where = (
         ""
@@ -177,4 +210,6 @@ def redacted(raw: bytes, redactor: Redactor) -> str:
 
 
 def _redacted(actions: Sequence[Action], redactor: Redactor) -> tuple[Action, ...]:
+    from kos_retry.model import Action
+
     return tuple(Action.model_validate(redactor.value(a.model_dump(mode="json"))) for a in actions)

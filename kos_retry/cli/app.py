@@ -42,6 +42,12 @@ MaskEnv = Annotated[
     list[str] | None,
     typer.Option("--mask-env", metavar="NAME", help="Treat a variable's value as a secret; repeatable."),
 ]
+Extractors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--extractor", metavar="NAME|DIR", help="An extractor to ask whatever the output looks like; repeatable."
+    ),
+]
 JsonLines = Annotated[bool, typer.Option("--jsonl", help="One JSON object a line in, one a line out.")]
 Format = Annotated[
     str, typer.Option("--format", metavar="FORMAT", help="text, json, or markdown where it is a report.")
@@ -147,6 +153,7 @@ def observe(
     actions: Annotated[
         str | None, typer.Option("--actions", metavar="FILE", help="The command's actions, one JSON object a line.")
     ] = None,
+    extractor: Extractors = None,
     mask_env: MaskEnv = None,
     matcher: Annotated[
         list[str] | None,
@@ -163,7 +170,7 @@ def observe(
     from kos_retry.cli.inputs import parse_model
     from kos_retry.model import OutcomeRow
 
-    raw: Raw = {"matcher": matcher or []}
+    raw: Raw = {"extractor": extractor or [], "matcher": matcher or []}
     if jsonl:
         work.observe_rows("-", raw, mask_env or [])
         return
@@ -368,19 +375,33 @@ def extractors_list(form: Format = "text") -> None:
 
 @extractors_app.command("run")
 def extractors_run(
-    name: Annotated[str, typer.Argument(metavar="NAME")],
+    name: Annotated[str, typer.Argument(metavar="NAME|DIR", help="An extractor's name, or a directory with one.")],
     log: Annotated[
         str | None, typer.Option("--log", metavar="FILE", help="The output to read, - for standard input.")
     ] = None,
     report_file: Annotated[
         list[str] | None, typer.Option("--report-file", metavar="FILE", help="A report file to read; repeatable.")
     ] = None,
-    exit_code: Annotated[int, typer.Option("--exit-code", metavar="N")] = 1,
+    exit_code: Annotated[int, typer.Option("--exit-code", metavar="N", help="The exit code behind the output.")] = 1,
 ) -> None:
     """Run one extractor and print its findings."""
     from kos_retry.cli import extractors as work
 
     work.run_extractor(name, log, report_file or [], exit_code)
+
+
+@extractors_app.command("check")
+def extractors_check(
+    directories: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[DIR]...", help="Directories with an extractor each; the bundled ones without."),
+    ] = None,
+    form: Format = "text",
+) -> None:
+    """Check extractors: manifest, recorded cases, and what hostile output does to them."""
+    from kos_retry.cli import extractors as work
+
+    raise typer.Exit(work.check_extractors(directories or [], _chosen(form, ("text", "json"))))
 
 
 @config_app.command("show")

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kos_retry.adapters import config, state
-from kos_retry.adapters.extraction.extract import Extraction, Material, bundled
+from kos_retry.adapters.extraction.extract import Extraction
+from kos_retry.adapters.extraction.manifest import bundled
+from kos_retry.adapters.extraction.material import Material
 from kos_retry.adapters.store.location import locate, with_store
 from kos_retry.cli.output import complain, write_text
 from kos_retry.cli.run import settings_of

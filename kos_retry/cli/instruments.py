@@ -37,5 +37,5 @@ def instruments(raw: Raw, mask_env: Sequence[str] = ()) -> Iterator[Instruments]
         # Here the values are the input; nothing was to be run.
         raise InputError(str(error)) from error
     redactor = Redactor(secret_values(os.environ, mask_env))
-    with Extraction(redactor, options=extractor_options(settings.matchers)) as extraction:
+    with Extraction(redactor, *settings.extractors, options=extractor_options(settings.matchers)) as extraction:
         yield Instruments(redactor, extraction, OwnRules(settings.token_rules, complain))

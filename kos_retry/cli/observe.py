@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from kos_retry.adapters.actions import ActionsFile, Appended
-from kos_retry.adapters.extraction.extract import Material
+from kos_retry.adapters.extraction.material import Material
 from kos_retry.adapters.extraction.transcripts import Told, TranscriptText, check_format, read
-from kos_retry.adapters.observation import conclude, joined
+from kos_retry.adapters.observation import conclude, inquire, joined, redacted
 from kos_retry.cli.inputs import kept, lines, parse_json, parse_model, read_bytes, read_log
 from kos_retry.cli.instruments import Instruments, instruments
 from kos_retry.cli.output import complain, write_json
@@ -71,9 +71,10 @@ def envelope_of(
     )
     shown = {name: joined(output, given.redactor) for name, output in outputs.items()}
     told = _told(row, known, shown, given)
-    envelope = conclude(
-        known, shown, given.redactor, given.extraction, workspace=row.cwd or "", reports=row.reports, told=told
-    )
+    if told is not None and told.stream:
+        shown[told.stream] = redacted(told.prose, given.redactor)
+    inquiry = inquire(given.extraction, known, shown, given.redactor, workspace=row.cwd or "", reports=row.reports)
+    envelope = conclude(known, shown, given.redactor, inquiry, told)
     return given.rules.signed([envelope])[0]
 
 

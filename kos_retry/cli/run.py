@@ -69,6 +69,11 @@ def settings_of(raw: Raw, environment: Mapping[str, str]) -> RunSettings:
         from kos_retry.adapters.matchers import load_matchers
 
         settings.matchers = load_matchers(settings.matcher)
+    if settings.extractor:
+        from kos_retry.adapters.extraction.extract import chosen
+
+        # They are read before the command starts: what that does to their files must not change them.
+        settings.extractors = chosen(settings.extractor)
     return settings
 
 

@@ -20,6 +20,8 @@ PROTOCOL = 1
 MAX_LINE_BYTES = 64 * 1024
 # What one extractor reads of one stream: its end, where it is longer.
 MAX_STREAM_BYTES = 64 * 1024 * 1024
+# A stream up to this size is read at once, and remembered for the next extractor of the same process.
+_REMEMBERED_BYTES = 16 * 1024 * 1024
 TEST_RESULTS = ("passed", "skipped", "failed", "errored")
 RARE_RESULTS = ("unfinished", "flaky")
 NEVER_ENDED = "started and never ended"
@@ -189,6 +191,11 @@ def main(extract: Callable[[Request], Answer]) -> None:
     json.dump(extract(request).as_json(), sys.stdout)
 
 
+# What this process has read of streams: the lines by source, path, size and time of the last change.
+_remembered: dict[tuple[str, str, int, int], list[Line]] = {}
+_CONTROL = bytes(code for code in (*range(0x20), 0x7F) if chr(code) not in "\t\n")
+
+
 def _sound(value: Any) -> Any:
     """Return text as it can be encoded: escapes in what a tool wrote may be half of a character."""
     if isinstance(value, str):
@@ -198,20 +205,49 @@ def _sound(value: Any) -> Any:
 
 def _lines(source: str, path: str, last_bytes: int) -> Iterator[Line]:
     with open(path, "rb") as stream:
-        at = max(0, stream.seek(0, os.SEEK_END) - last_bytes)
-        stream.seek(at)
-        if at:
-            at += _skip_line(stream)
-        while True:
-            raw = stream.readline(MAX_LINE_BYTES)
-            if not raw:
-                return
-            end = at + len(raw)
-            body = raw.rstrip(b"\r\n")
-            yield Line(plain_line(decode(body)), source, at, at + len(body))
-            if not raw.endswith(b"\n"):
-                end += _skip_line(stream)
-            at = end
+        status = os.fstat(stream.fileno())
+        if status.st_size > min(last_bytes, _REMEMBERED_BYTES):
+            yield from _one_by_one(stream, source, last_bytes)
+            return
+        key = (source, path, status.st_size, status.st_mtime_ns)
+        if key not in _remembered:
+            for old in [
+                old for old in _remembered if os.path.dirname(old[1]) != os.path.dirname(path) or old[0] == source
+            ]:
+                del _remembered[old]
+            _remembered[key] = _at_once(stream.read(), source)
+    yield from _remembered[key]
+
+
+def _at_once(data: bytes, source: str) -> list[Line]:
+    """Return all lines; most outputs have nothing in them that a terminal would not show as it is."""
+    plain = len(data.translate(None, _CONTROL)) == len(data)
+    out, at = [], 0
+    for raw in data.split(b"\n"):
+        body = raw[:MAX_LINE_BYTES].rstrip(b"\r") if not plain or len(raw) > MAX_LINE_BYTES else raw
+        text = body.decode("ascii") if plain and body.isascii() else plain_line(decode(body))
+        out.append(Line(text, source, at, at + len(body)))
+        at += len(raw) + 1
+    if not data or data.endswith(b"\n"):
+        out.pop()
+    return out
+
+
+def _one_by_one(stream: Any, source: str, last_bytes: int) -> Iterator[Line]:
+    at = max(0, stream.seek(0, os.SEEK_END) - last_bytes)
+    stream.seek(at)
+    if at:
+        at += _skip_line(stream)
+    while True:
+        raw = stream.readline(MAX_LINE_BYTES)
+        if not raw:
+            return
+        end = at + len(raw)
+        body = raw.rstrip(b"\r\n")
+        yield Line(plain_line(decode(body)), source, at, at + len(body))
+        if not raw.endswith(b"\n"):
+            end += _skip_line(stream)
+        at = end
 
 
 def _skip_line(stream: Any) -> int:

@@ -288,6 +288,14 @@ def kos_retry(tmp_path):
     command.close()
 
 
+@pytest.fixture(scope="module")
+def shared_kos_retry(tmp_path_factory):
+    """Return a command for one run that many tests look at."""
+    command = KosRetry(tmp_path_factory.mktemp("home"))
+    yield command
+    command.close()
+
+
 @pytest.fixture
 def events(tmp_path):
     pipe = Events(tmp_path / "events")

@@ -8,39 +8,17 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kos_retry.adapters.extraction import host_main
+from kos_retry.adapters.extraction.cases import Case
 from kos_retry.adapters.extraction.manifest import bundled_directories
 
 # An extractor that has not answered by then hangs: the slowest answer to the worst input takes about a second.
 HANG_SECONDS = 10.0
-
-
-@dataclass(frozen=True)
-class Case:
-    """One recorded case: what an extractor is asked, and what it has to answer."""
-
-    directory: Path
-
-    @property
-    def extractor(self) -> Path:
-        return self.directory.parent.parent
-
-    def request(self) -> dict[str, Any]:
-        """Return the request with the paths of this checkout."""
-        data: dict[str, Any] = json.loads((self.directory / "request.json").read_text(encoding="utf-8"))
-        for part in (*data["streams"].values(), *data["reports"]):
-            part["path"] = str(self.directory / part["path"])
-        return data
-
-    def expected(self) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads((self.directory / "expected.json").read_text(encoding="utf-8"))
-        return answer
 
 
 class Host:

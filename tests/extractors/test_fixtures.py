@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kos_retry
+from kos_retry.adapters.extraction.cases import sizes
 from kos_retry.adapters.extraction.manifest import read_manifest
 from kos_retry.model.finding import ExtractorAnswer
 
 if TYPE_CHECKING:
-    from conftest import Case, Host
+    from conftest import Host
+
+    from kos_retry.adapters.extraction.cases import Case
 
 HASH_SEEDS = ("0", "4711")
 
@@ -50,13 +53,11 @@ def test_an_expected_answer_is_one_of_the_protocol(case: Case) -> None:
 
 
 def test_evidence_lies_inside_of_its_source(case: Case) -> None:
-    request = case.request()
-    sizes = {name: os.path.getsize(stream["path"]) for name, stream in request["streams"].items()}
-    sizes |= {f"report:{report['relative']}": os.path.getsize(report["path"]) for report in request["reports"]}
+    size_of = sizes(case.request())
 
     for finding in case.expected()["findings"]:
         for span in finding.get("evidence", ()):
-            assert 0 <= span["start"] < span["end"] <= sizes[span["source"]]
+            assert 0 <= span["start"] < span["end"] <= size_of[span["source"]]
 
 
 def _run(case: Case, seed: str) -> bytes:

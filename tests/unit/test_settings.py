@@ -55,6 +55,7 @@ _READERS = {
     "flaky-result": ({"pass": "pass", "fail": "fail"}, ["", "maybe"]),
     "actions": ({"log.jsonl": "log.jsonl"}, [""]),
     "transcript": ({"auto": "auto", "klingon": "klingon"}, [""]),
+    "extractor": ({"my-tool": "my-tool", "./ci/my-tool": "./ci/my-tool"}, [""]),
     "max-stagnant-attempts": ({"1": 1}, ["0", "-1", ""]),
     "max-identical-signatures": ({"2": 2}, ["0", "x"]),
     "guidance": ({d: d for d in ("none", "stdin", "env", "file", "arg", "append")}, ["", "mail"]),

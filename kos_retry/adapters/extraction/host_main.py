@@ -51,15 +51,15 @@ def _importable(folder: str) -> Iterator[None]:
                 del sys.modules[name]
 
 
-def answer(line: str) -> dict[str, Any]:
-    """Run the extractor that one request line names."""
+def answer(line: str) -> str:
+    """Run the extractor that one request line names, and return the line to answer."""
     from kos_retry.sdk import Request
 
     task = json.loads(line)
     try:
-        return {"answer": load(task["script"]).extract(Request(task["request"])).as_json()}
+        return json.dumps({"answer": load(task["script"]).extract(Request(task["request"])).as_json()})
     except Exception as error:  # noqa: BLE001 - one extractor's fault is an answer, the host serves the others
-        return {"error": f"{type(error).__name__}: {error}"}
+        return json.dumps({"error": f"{type(error).__name__}: {error}"})
 
 
 def main() -> None:
@@ -68,7 +68,7 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     for line in sys.stdin:
-        out.write(json.dumps(answer(line)) + "\n")
+        out.write(answer(line) + "\n")
         out.flush()
 
 

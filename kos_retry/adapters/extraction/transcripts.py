@@ -8,8 +8,10 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from kos_retry.adapters.extraction.extract import Extraction, Material, artifact, bundled
-from kos_retry.adapters.extraction.manifest import Manifest
+from kos_retry.adapters.extraction.extract import Extraction
+from kos_retry.adapters.extraction.manifest import Manifest, bundled
+from kos_retry.adapters.extraction.material import Material
+from kos_retry.adapters.extraction.merge import artifact
 from kos_retry.engine import actions
 from kos_retry.engine.redact import Redactor
 from kos_retry.errors import ExtractorError, UnknownNameError
@@ -115,7 +117,7 @@ def read(extraction: Extraction, material: Material, text: TranscriptText, redac
         findings=answer.findings,
         actions=tuple(a.model_copy(update={"result": shortened(a.result, MAX_ACTION_RESULT_BYTES)}) for a in done),
         usage=answer.usage,
-        artifacts=(artifact(reader.id, answer, {}, redactor),) if failed else (),
+        artifacts=(artifact(reader.id, answer, None, redactor),) if failed else (),
         failing_tests=failing_tests(extraction, done) if failed else (),
         prose=_prose(text.raw),
     )

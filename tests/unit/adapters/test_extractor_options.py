@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kos_retry.adapters.extraction.extract import Extraction, Material
+from kos_retry.adapters.extraction import manifest
+from kos_retry.adapters.extraction.extract import Extraction
 from kos_retry.adapters.extraction.manifest import Manifest, Match
+from kos_retry.adapters.extraction.material import Material
 from kos_retry.engine.redact import Redactor
 
 _OUTPUT = "first line\nsecond line\n"
@@ -27,8 +29,11 @@ def _finding(code, span, confidence="likely"):
 
 
 @pytest.fixture
-def extracted(tmp_path):
+def extracted(tmp_path, monkeypatch):
     """Return what is found by a known extractor and by one that is asked for its options, with these findings."""
+
+    # Only what comes with the package shares a host.
+    monkeypatch.setattr(manifest, "bundled_root", lambda: tmp_path.parent)
 
     def extract(known, optional, options=None):
         manifests = []

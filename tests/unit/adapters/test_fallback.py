@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kos_retry.adapters.extraction.extract import Extraction, Material
+from kos_retry.adapters.extraction.extract import Extraction
 from kos_retry.adapters.extraction.manifest import Manifest, read_manifest
+from kos_retry.adapters.extraction.material import Material
 from kos_retry.engine.observe import Evidence, observe
 from kos_retry.engine.redact import Redactor
 

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from kos_retry.adapters.extraction.extract import Extraction, Material
+from kos_retry.adapters.extraction.extract import Extraction
 from kos_retry.adapters.extraction.manifest import Manifest
+from kos_retry.adapters.extraction.material import Material
 from kos_retry.engine.redact import Redactor
 
 _CAUSE = {"kind": "transient", "rule": "port"}

@@ -6,7 +6,6 @@ import pytest
 
 from kos_retry.adapters import observation
 from kos_retry.adapters.observation import OutcomeObserver, conclude, joined
-from kos_retry.adapters.own_rules import OwnRules
 from kos_retry.adapters.process import capture
 from kos_retry.adapters.process.capture import Capture
 from kos_retry.engine.conditions import first_match
@@ -24,12 +23,15 @@ class _NoExtraction:
     class _Found:
         findings, artifacts, actions, failures, usage = (), (), (), {}, None
 
-    def run(self, _material):
+    def begin(self, _material):
+        return self
+
+    def extracted(self):
         return self._Found
 
 
 def _observed(outcome: Outcome, *, conditions=(), argv=("make",), environment=None, warn=pytest.fail):
-    observer = OutcomeObserver(Redactor([_SECRET]), _NoExtraction(), "/w", conditions, OwnRules((), warn), warn)
+    observer = OutcomeObserver(Redactor([_SECRET]), _NoExtraction(), "/w", conditions, (), warn)
     return observer.observe(Proposal(2, argv, environment or {}), outcome)
 
 

@@ -1,0 +1,72 @@
+"""Which extractors are worth asking about an outcome: the cheap tests of their manifests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from kos_retry.adapters.extraction.manifest import Manifest
+from kos_retry.adapters.extraction.material import Material
+
+
+def fitting(
+    manifests: Sequence[Manifest], material: Material, asked: Collection[str], options: Mapping[str, Any]
+) -> list[tuple[Manifest, tuple[str, ...]]]:
+    """Return the extractors to ask, each with the report files it is handed.
+
+    Those named in ``asked`` are asked whatever their selectors say; ``options`` are what the user's settings hold for each.
+    """
+    outputs = [Output(text) for text in material.streams.values() if text]
+    out = []
+    for manifest in manifests:
+        if manifest.match.transcripts:
+            continue
+        reports = tuple(r for r in material.reports if _wants(manifest.match.reports, r, manifests))
+        optional = manifest.match.options and options.get(manifest.id)
+        if reports or optional or manifest.id in asked or _fits(manifest, material, outputs):
+            out.append((manifest, reports))
+    return out
+
+
+class Output:
+    """A text in which many strings are looked for.
+
+    A long log says nearly the same over and over: lines that differ in numbers alone are searched once.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        lines = text.encode("utf-8", "replace").translate(_ONE_DIGIT).split(b"\n")
+        self._distinct = b"\n".join((b"", *dict.fromkeys(lines), b""))
+
+    def holds(self, wanted: str) -> bool:
+        """Return whether a string stands in the text."""
+        maybe = "\n" in wanted[1:-1] or wanted.encode("utf-8", "replace").translate(_ONE_DIGIT) in self._distinct
+        return maybe and wanted in self._text
+
+
+_ONE_DIGIT = bytes.maketrans(b"123456789", b"000000000")
+
+
+def _fits(manifest: Manifest, material: Material, outputs: Sequence[Output]) -> bool:
+    match = manifest.match
+    if match.always or {os.path.basename(word) for word in material.argv} & set(match.argv):
+        return True
+    return any(output.holds(text) for text in match.contains for output in outputs)
+
+
+def _wants(globs: Sequence[str], report: str, manifests: Sequence[Manifest]) -> bool:
+    """Return whether a report is for an extractor: by its name, or, where nobody knows the name, by its ending."""
+    if any(_matches(glob, report) for glob in globs):
+        return True
+    unknown = not any(_matches(glob, report) for m in manifests for glob in m.match.reports)
+    return unknown and any(os.path.splitext(glob)[1] == os.path.splitext(report)[1] for glob in globs)
+
+
+def _matches(glob: str, path: str) -> bool:
+    if glob.startswith("**/"):
+        parts = glob.count("/")
+        return fnmatchcase("/".join(path.split("/")[-parts:]), glob[3:])
+    return fnmatchcase(path, glob)
