@@ -201,7 +201,8 @@ def _timeout(value: Any) -> float:
 def _match(value: Any) -> Match:
     if not isinstance(value, dict):
         raise ManifestError("should be a table")
-    return Match(**_fields(value, {"reports": _texts, "argv": _texts, "contains": _texts, "options": _flag}))
+    texts = dict.fromkeys(("reports", "argv", "contains", "transcripts"), _texts)
+    return Match(**_fields(value, {**texts, "options": _flag}))
 
 
 _KEYS: dict[str, Callable[[Any], Any]] = {
