@@ -15,13 +15,14 @@ from kos_retry.adapters.process.runner import ProcessRunner, RunnerOptions
 from kos_retry.adapters.process.signals import SignalPipe
 from kos_retry.adapters.proposals import CommandProposer
 from kos_retry.engine.redact import Redactor, secret_values
-from kos_retry.loop import Loop
+from kos_retry.loop import Loop, Unsupervised
 from kos_retry.report.terminal import TerminalReporter, tell
 from kos_retry.text.bounds import well_formed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from kos_retry.adapters.actions import ActionsFile
     from kos_retry.adapters.extraction.child import Host
@@ -30,12 +31,16 @@ if TYPE_CHECKING:
     from kos_retry.adapters.observation import OutcomeObserver
     from kos_retry.adapters.store.memory import StoreMemory
     from kos_retry.model import Decision, FailureEnvelope
-    from kos_retry.outcome import Outcome, Proposal, Result
-    from kos_retry.settings import RunSettings
+    from kos_retry.outcome import Broken, Outcome, Past, Proposal, Result
+    from kos_retry.ports import AttemptRunner
+    from kos_retry.settings import Raw, RunSettings
 
 
-def run(argv: Sequence[str], settings: RunSettings) -> Result:
-    """Run a command under the given settings and return how it ended."""
+def run(argv: Sequence[str], settings: RunSettings, *, raw: Raw | None = None, past: Past | None = None) -> Result:
+    """Run a command under the given settings and return how it ended.
+
+    ``raw`` are the options as they were written, for whoever resumes the session; ``past`` is what a resumed one has behind it.
+    """
     environment = dict(os.environ)
     session = settings.session or state.new_session_id(time.time(), os.urandom(4))
     root = state.state_directory(settings.state_dir, environment)
@@ -52,9 +57,10 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
     warn_of_state = _Once()
     remembering = _Remembering(settings.store, root, shown_argv, warn_of_state)
     late = _Late(redactor, settings, remembering, spool, actions)
+    left = None if settings.deadline is None else settings.deadline - (past.seconds_used if past else 0.0)
     options = RunnerOptions(
         timeout_seconds=settings.timeout,
-        deadline_at=None if settings.deadline is None else time.monotonic() + settings.deadline,
+        deadline_at=None if left is None else time.monotonic() + left,
         deadline_seconds=settings.deadline,
         grace_seconds=settings.kill_after,
         tty=settings.tty,
@@ -76,8 +82,10 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
             redactor=redactor,
             warn=warn_of_state,
             actions=actions,
+            retry_command=settings.retry_command,
+            max_prompt_bytes=settings.max_prompt_bytes,
         ),
-        runner=ProcessRunner(signal_pipe, options),
+        runner=_runner(signal_pipe, options, settings),
         checks=SuccessChecks(
             verify=settings.verify,
             require=settings.require,
@@ -86,10 +94,12 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
             options=verify_options(options),
             warn=tell,
             told_failed=late.told_failed if settings.transcript else None,
+            reported=late.reported if settings.collect else None,
+            done=settings.done,
         ),
         observer=late,
         judge=late,
-        journal=SessionJournal(directory, session, redactor, warn_of_state, timestamp, shown_argv),
+        journal=SessionJournal(directory, session, redactor, warn_of_state, timestamp, shown_argv, raw),
         reporter=TerminalReporter(
             session=session,
             argv=shown_argv,
@@ -98,7 +108,10 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
         ),
         clock=SystemClock(signal_pipe),
         memory=late,
+        **_supervision(signal_pipe, options, settings, redactor, session),
+        past=past,
         flaky_fails=settings.flaky_result == "fail",
+        pivot_retries=settings.on_pivot == "retry",
     )
     try:
         return loop.run()
@@ -107,6 +120,32 @@ def run(argv: Sequence[str], settings: RunSettings) -> Result:
         signal_pipe.close()
         if held is not None:
             held.release()
+
+
+def _runner(signal_pipe: SignalPipe, options: RunnerOptions, settings: RunSettings) -> AttemptRunner:
+    runner = ProcessRunner(signal_pipe, options)
+    if not settings.collect:
+        return runner
+    from kos_retry.adapters.reports import Collected
+
+    return Collected(runner, settings.collect)
+
+
+def _supervision(
+    signal_pipe: SignalPipe, options: RunnerOptions, settings: RunSettings, redactor: Redactor, session: str
+) -> dict[str, Any]:
+    """Return the ports of whoever has a say in the run; most runs have nobody, and import nothing for it."""
+    if not (settings.gate or settings.pivot or settings.on_escalate):
+        alone = Unsupervised()
+        return {"gate": alone, "recovery": alone, "supervisor": alone}
+    from kos_retry.adapters.supervision import CommandGate, CommandSupervisor, Helpers, Ladder
+
+    helpers = Helpers(signal_pipe, options)
+    return {
+        "gate": CommandGate(settings.gate, helpers, redactor, session) if settings.gate else Unsupervised(),
+        "recovery": Ladder(settings.pivot, helpers, tell),
+        "supervisor": CommandSupervisor(settings.on_escalate, helpers, redactor, tell),
+    }
 
 
 def _shown(word: str, redactor: Redactor) -> str:
@@ -195,6 +234,10 @@ class _Late:
         """Return whether the transcript of an attempt that exited with 0 tells of a failure."""
         return self._load().told_failed(proposal, outcome)
 
+    def reported(self, proposal: Proposal, outcome: Outcome) -> list[Broken]:
+        """Return what the fresh reports of an attempt that exited with 0 say that failed."""
+        return self._load().reported(proposal, outcome)
+
     def decide(self, history: list[FailureEnvelope], seconds_used: float) -> Decision:
         """Return what follows from a history; see the port."""
         from kos_retry.engine.backoff import Schedule
@@ -207,12 +250,19 @@ class _Late:
             deadline_seconds=settings.deadline,
             retry_on=tuple(settings.retry_on),
             stop_on=tuple(settings.stop_on),
-            max_stagnant_attempts=settings.max_stagnant_attempts,
+            # Every step of the ladder is to be tried before help is called for.
+            max_stagnant_attempts=max(settings.max_stagnant_attempts, len(settings.pivot) + 1),
             zero_delta_fail_fast=settings.zero_delta_fail_fast,
             max_identical_signatures=settings.max_identical_signatures,
             max_prompt_bytes=settings.max_prompt_bytes,
             max_prompt_tokens=settings.max_prompt_tokens,
-            next_attempt=NextAttempt.SAME if settings.guidance == "none" else NextAttempt.MAY_DIFFER,
+            max_cost_usd=settings.max_cost_usd,
+            max_tokens=settings.max_tokens,
+            reserve_budgets=True,
+            max_failures=settings.max_failures,
+            max_transient_retries=settings.max_transient_retries,
+            max_repeated_actions=settings.max_repeated_actions,
+            next_attempt=NextAttempt.MAY_DIFFER if _may_differ(settings) else NextAttempt.SAME,
         )
         schedule = Schedule(settings.delay, settings.backoff, settings.max_delay, settings.jitter, self._seed)
         known = self._memory.recall(history[-1]) if self._memory else None
@@ -267,6 +317,11 @@ class _Late:
             )
             self._memory = self._remembering.memory()
         return self._observer
+
+
+def _may_differ(settings: RunSettings) -> bool:
+    """Return whether a next attempt can be another one than the last."""
+    return settings.guidance != "none" or bool(settings.pivot) or settings.retry_command is not None
 
 
 def _actions_file(settings: RunSettings) -> ActionsFile | None:

@@ -110,6 +110,13 @@ EXTRACTOR_PROTOCOL = 1
 MAX_FINDINGS = 200
 MAX_EVIDENCE_EXCERPT_BYTES = 1024
 
+# Report files of one attempt (heuristic: more is a glob that means something else).
+MAX_REPORT_FILES = 256
+
+# How long a gate may think, and whoever is asked for help, in seconds: a machine and a person (heuristic).
+GATE_SECONDS = 60.0
+ESCALATION_SECONDS = 600.0
+
 # Secrets shorter than this would blank ordinary words (heuristic).
 MIN_SECRET_CHARS = 6
 

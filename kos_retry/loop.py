@@ -1,4 +1,4 @@
-"""The one loop: attempt, observe, decide, record, report, wait.
+"""The one loop: propose, gate, attempt, verify, observe, decide, record, report, wait.
 
 It knows nothing of processes, files or terminals: those are behind the ports. It imports nothing, since it
 runs before the wrapped command starts.
@@ -6,19 +6,50 @@ runs before the wrapped command starts.
 
 from __future__ import annotations
 
-from kos_retry.outcome import CANCELLED, FAILED, FLAKY, PASSED, REPAIRED, Result
+from kos_retry.outcome import CANCELLED, FAILED, FLAKY, PASSED, REPAIRED, NextStep, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kos_retry.model import Decision, FailureEnvelope
-    from kos_retry.outcome import Outcome
-    from kos_retry.ports import AttemptRunner, Checks, Clock, Journal, Judge, Memory, Observer, Proposer, Reporter
+    from kos_retry.outcome import Outcome, Past, Proposal
+    from kos_retry.ports import (
+        AttemptRunner,
+        Checks,
+        Clock,
+        Journal,
+        Judge,
+        Memory,
+        Observer,
+        PolicyGate,
+        Proposer,
+        Recovery,
+        Reporter,
+        RunningAttempt,
+        Supervisor,
+    )
 
 _SIGNAL_BASE = 128
+# Nothing was started.
+_NOT_STARTED = 125
+
+
+class Unsupervised:
+    """Gate, recovery and supervisor of a run that nobody else has a say in."""
+
+    is_there = False
+
+    def ask(self, proposal: Proposal, decision: Decision | None) -> None:
+        """Let every attempt pass, and know no help."""
+
+    def next_step(self, proposal: Proposal) -> None:
+        """Know no recovery step."""
 
 
 class Loop:
-    """The ports of one run, and the loop over them."""
+    """The ports of one run, and the loop over them.
+
+    ``run`` is the whole of it. Who brings attempts of their own calls ``propose`` and ``conclude`` in turns instead.
+    """
 
     def __init__(
         self,
@@ -32,7 +63,12 @@ class Loop:
         reporter: Reporter,
         clock: Clock,
         memory: Memory,
+        gate: PolicyGate,
+        recovery: Recovery,
+        supervisor: Supervisor,
+        past: Past | None = None,
         flaky_fails: bool = False,
+        pivot_retries: bool = False,
     ) -> None:
         self._proposer = proposer
         self._runner = runner
@@ -43,62 +79,120 @@ class Loop:
         self._reporter = reporter
         self._clock = clock
         self._memory = memory
+        self._gate = gate
+        self._recovery = recovery
+        self._supervisor = supervisor
         self._flaky_fails = flaky_fails
+        self._pivot_retries = pivot_retries
+        self._began = clock.now() - (past.seconds_used if past else 0.0)
+        self._history: list[FailureEnvelope] = list(past.history) if past else []
+        self._decision: Decision | None = past.decision if past else None
+        self._attempt = len(self._history) + 1
+        self._resumed = past is not None
+        self._stop_reason: str | None = None
+        self._differed = past.differed if past else False
+        self._step = NextStep()
 
     def run(self) -> Result:
         """Attempt until an attempt passes, nothing speaks for another one, or somebody says stop."""
-        began = self._clock.now()
-        history: list[FailureEnvelope] = []
-        decision: Decision | None = None
-        attempt, differed = 1, False
         while True:
-            proposal = self._proposer.propose(attempt, history, decision)
-            differed = differed or proposal.delivered
-            running = self._runner.start(proposal)
-            if attempt == 1:
-                self._journal.begin()
-            outcome = running.wait()
-            if outcome.sink_error is not None:
-                self._reporter.output_lost(outcome)
-            if outcome.succeeded:
-                self._checks.check(proposal, running, outcome)
-            if outcome.succeeded:
-                if outcome.survivors:
-                    self._reporter.left_running(outcome)
-                status = _passed(history, differed)
-                code = self._code_of_pass(status, history)
-                return self._end(Result(status, code, attempt, history, decision, differed), counts=True)
-            envelope = self._observer.observe(proposal, outcome)
-            decision = self._judge.decide([*history, envelope], self._clock.now() - began)
-            envelope = envelope.model_copy(update={"emitted_recommendation": decision.recommendation})
-            history.append(envelope)
-            goes_on = self._goes_on(decision, outcome)
-            self._journal.attempt(envelope, decision)
-            self._reporter.attempt(envelope, decision, goes_on)
-            if not goes_on:
-                status = FAILED if outcome.cancelled_by is None else CANCELLED
-                # A command that exits with 0 and fails a check has failed all the same.
-                code = outcome.exit_code or 1
-                # What was cut short says nothing about what it would have come to.
-                counts = status == FAILED and not outcome.sink_closed
-                return self._end(Result(status, code, attempt, history, decision, differed), counts=counts)
-            interrupted = self._clock.wait(decision.delay_seconds or 0.0)
-            if interrupted is not None:
-                code = _SIGNAL_BASE + interrupted
-                return self._end(Result(CANCELLED, code, attempt, history, decision, differed), counts=False)
-            attempt += 1
+            proposal = self.propose()
+            result = self._refused(proposal)
+            if result is None:
+                running = self._runner.start(proposal)
+                self.started(proposal)
+                result = self.conclude(proposal, running.wait(), running)
+            if result is not None:
+                return result
 
-    def _goes_on(self, decision: Decision, outcome: Outcome) -> bool:
-        """Return whether the recommendation leads to another attempt."""
-        if outcome.sink_closed or outcome.cancelled_by is not None:
-            return False
+    def propose(self) -> Proposal:
+        """Return the next attempt."""
+        proposal = self._proposer.propose(self._attempt, self._history, self._decision, self._step)
+        self._differed = self._differed or proposal.delivered or self._step.ran is not None
+        return proposal
+
+    def started(self, proposal: Proposal) -> None:
+        """Take note that an attempt was started."""
+        if self._resumed:
+            self._journal.resume()
+        elif proposal.attempt == 1:
+            self._journal.begin()
+        self._resumed = False
+
+    def conclude(self, proposal: Proposal, outcome: Outcome, running: RunningAttempt) -> Result | None:
+        """Take in how an attempt ended; return how the run ended, or None where another attempt is due, after the wait."""
+        if outcome.sink_error is not None:
+            self._reporter.output_lost(outcome)
+        if outcome.succeeded:
+            self._checks.check(proposal, running, outcome)
+        if outcome.succeeded:
+            return self._passed(outcome)
+        envelope = self._observer.observe(proposal, outcome)
+        decision = self._judge.decide([*self._history, envelope], self._clock.now() - self._began)
+        envelope = envelope.model_copy(update={"emitted_recommendation": decision.recommendation})
+        self._history.append(envelope)
+        self._decision = decision
+        self._journal.attempt(envelope, decision)
+        self._reporter.attempt(envelope, decision)
+        step = None if outcome.sink_closed or outcome.cancelled_by is not None else self._next_step(proposal, decision)
+        if step is None:
+            return self._stopped(outcome)
+        self._reporter.going_on(decision, step)
+        self._step = step
+        interrupted = self._clock.wait(decision.delay_seconds or 0.0)
+        if interrupted is not None:
+            return self._end(self._result(CANCELLED, _SIGNAL_BASE + interrupted), counts=False)
+        self._attempt += 1
+        return None
+
+    def _refused(self, proposal: Proposal) -> Result | None:
+        """Return how the run ends where the gate does not let the attempt pass."""
+        refusal = self._gate.ask(proposal, self._decision)
+        if refusal is None:
+            return None
+        self._reporter.refused(refusal)
+        code = self._history[-1].exit_code or 1 if self._history else _NOT_STARTED
+        result = self._result(FAILED, code, attempts=len(self._history))
+        result.stop_reason = refusal.stop_reason
+        if refusal.cancelled_by is not None:
+            result.status, result.exit_code = CANCELLED, _SIGNAL_BASE + refusal.cancelled_by
+        return self._end(result, counts=False)
+
+    def _next_step(self, proposal: Proposal, decision: Decision) -> NextStep | None:
+        """Return how the run goes on after a decision, None where it ends."""
         if decision.recommendation == "continue":
-            return True
-        # Running the same thing again is no pivot.
-        return decision.recommendation == "pivot_strategy" and self._proposer.can_differ()
+            return NextStep()
+        if decision.recommendation == "pivot_strategy":
+            ran = self._recovery.next_step(proposal)
+            # Running the same thing again is no pivot.
+            if ran is not None or self._proposer.can_differ() or self._pivot_retries:
+                return NextStep(ran=ran)
+        if decision.recommendation == "escalate_to_supervisor":
+            step = self._supervisor.ask(proposal, decision)
+            self._stop_reason = "escalated" if step is None and self._supervisor.is_there else None
+            return step
+        return None
 
-    def _code_of_pass(self, status: str, history: list[FailureEnvelope]) -> int:
-        return history[0].exit_code or 1 if status == FLAKY and self._flaky_fails else 0
+    def _passed(self, outcome: Outcome) -> Result:
+        if outcome.survivors:
+            self._reporter.left_running(outcome)
+        status = PASSED if not self._history else REPAIRED if self._differed else FLAKY
+        fails = status == FLAKY and self._flaky_fails
+        result = self._result(status, self._history[0].exit_code or 1 if fails else 0)
+        result.stop_reason = "done_signal" if outcome.done else None
+        return self._end(result, counts=True)
+
+    def _stopped(self, outcome: Outcome) -> Result:
+        status = FAILED if outcome.cancelled_by is None else CANCELLED
+        # A command that exits with 0 and fails a check has failed all the same.
+        result = self._result(status, outcome.exit_code or 1)
+        result.stop_reason = self._stop_reason
+        # What was cut short says nothing about what it would have come to.
+        return self._end(result, counts=status == FAILED and not outcome.sink_closed)
+
+    def _result(self, status: str, code: int, attempts: int | None = None) -> Result:
+        used = self._attempt if attempts is None else attempts
+        return Result(status, code, used, self._history, self._decision, self._differed)
 
     def _end(self, result: Result, *, counts: bool) -> Result:
         self._journal.end(result)
@@ -106,9 +200,3 @@ class Loop:
         if counts and result.history:
             self._memory.remember(result)
         return result
-
-
-def _passed(history: list[FailureEnvelope], differed: bool) -> str:
-    if not history:
-        return PASSED
-    return REPAIRED if differed else FLAKY

@@ -55,6 +55,16 @@ class Broken:
         self.detail = detail
 
 
+class Reports:
+    """The report files of an attempt: those it wrote, and those that were there before and it left alone."""
+
+    __slots__ = ("fresh", "stale")
+
+    def __init__(self, fresh: Sequence[str] = (), stale: Sequence[str] = ()) -> None:
+        self.fresh = tuple(fresh)
+        self.stale = tuple(stale)
+
+
 class Outcome:
     """What an attempt did, raw.
 
@@ -63,18 +73,21 @@ class Outcome:
     whole run where ``at_deadline`` says so.
     ``sink_closed`` says that nobody takes the output any more, ``sink_error`` why where that is a fault.
     ``not_started`` says why the command could not be started; it then counts as the attempt's output.
-    ``broken`` are the checks of success that did not hold, ``told_failed`` says that its own transcript tells of a failure. ``survivors`` names what a successful command left running.
+    ``broken`` are the checks of success that did not hold, ``told_failed`` says that its own transcript tells of a failure. ``survivors`` names what a successful command left running. ``done`` says that the output holds the signal that the work
+    is done, ``reports`` which report files the attempt wrote.
     """
 
     __slots__ = (
         "at_deadline",
         "broken",
         "cancelled_by",
+        "done",
         "duration_seconds",
         "exit_code",
         "killed",
         "limit_seconds",
         "not_started",
+        "reports",
         "signal",
         "sink_closed",
         "sink_error",
@@ -103,6 +116,8 @@ class Outcome:
         self.stderr = Captured()
         self.survivors: tuple[str, ...] = ()
         self.broken: tuple[Broken, ...] = ()
+        self.done = False
+        self.reports = Reports()
         self.told_failed = False
 
     @property
@@ -110,6 +125,46 @@ class Outcome:
         """Return whether the command passed."""
         passed = self.exit_code == 0 and not self.timed_out and self.cancelled_by is None
         return passed and not self.broken and not self.told_failed
+
+
+class NextStep:
+    """How a run goes on: the recovery step that ``ran`` first, if any, and what a supervisor said to the next attempt."""
+
+    __slots__ = ("guidance", "ran")
+
+    def __init__(self, ran: str | None = None, guidance: str = "") -> None:
+        self.ran = ran
+        self.guidance = guidance
+
+
+class Refusal:
+    """Why a gate did not let an attempt pass: a stop reason, and words; ``cancelled_by`` where a signal came instead."""
+
+    __slots__ = ("cancelled_by", "reason", "stop_reason")
+
+    def __init__(self, stop_reason: str, reason: str, cancelled_by: int | None = None) -> None:
+        self.stop_reason = stop_reason
+        self.reason = reason
+        self.cancelled_by = cancelled_by
+
+
+class Past:
+    """What a resumed session has behind it: its failures, the decision after them, the time spent, and whether attempts differed."""
+
+    __slots__ = ("decision", "differed", "history", "seconds_used")
+
+    def __init__(
+        self,
+        history: Sequence[FailureEnvelope],
+        decision: Decision | None,
+        seconds_used: float,
+        *,
+        differed: bool = False,
+    ) -> None:
+        self.history = tuple(history)
+        self.decision = decision
+        self.seconds_used = seconds_used
+        self.differed = differed
 
 
 # How a whole run ended.
@@ -123,10 +178,11 @@ CANCELLED = "cancelled"
 class Result:
     """How a run ended: its status, our exit code, and the history of its failures.
 
-    ``differed`` says that guidance reached an attempt, so that they were not all the same.
+    ``differed`` says that guidance or a recovery step made an attempt another one, so that they were not all the same.
+    ``stop_reason`` is what ended the run where that was not the decision.
     """
 
-    __slots__ = ("attempts", "decision", "differed", "exit_code", "history", "status")
+    __slots__ = ("attempts", "decision", "differed", "exit_code", "history", "status", "stop_reason")
 
     def __init__(
         self,
@@ -143,6 +199,7 @@ class Result:
         self.history = tuple(history)
         self.decision = decision
         self.differed = differed
+        self.stop_reason: str | None = None
 
     @property
     def passed(self) -> bool:

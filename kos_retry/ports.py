@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from kos_retry.model import Decision, DiagnosticArtifact, FailureEnvelope, Sighting
-from kos_retry.outcome import Captured, Outcome, Proposal, Result
+from kos_retry.outcome import Captured, NextStep, Outcome, Proposal, Refusal, Result
 
 
 class RunningAttempt(Protocol):
@@ -51,11 +51,38 @@ class Judge(Protocol):
 class Proposer(Protocol):
     """Makes the next attempt out of the command and what was learned."""
 
-    def propose(self, attempt: int, history: list[FailureEnvelope], decision: Decision | None) -> Proposal:
-        """Return the attempt with this number."""
+    def propose(
+        self, attempt: int, history: list[FailureEnvelope], decision: Decision | None, step: NextStep
+    ) -> Proposal:
+        """Return the attempt with this number, after ``step``."""
 
     def can_differ(self) -> bool:
         """Return whether guidance reaches the next attempt, so that it is more than the same again."""
+
+
+class PolicyGate(Protocol):
+    """Decides whether an attempt may start; a yes holds for the proposal that was asked about, and for no other one."""
+
+    def ask(self, proposal: Proposal, decision: Decision | None) -> Refusal | None:
+        """Return why the attempt may not start, None where it may; a gate that cannot answer refuses."""
+
+
+class Recovery(Protocol):
+    """The ladder of recovery steps, each tried once."""
+
+    def next_step(self, proposal: Proposal) -> str | None:
+        """Run the next step of the ladder and return what ran; None where there is none left."""
+
+
+class Supervisor(Protocol):
+    """Whoever help is called from."""
+
+    @property
+    def is_there(self) -> bool:
+        """Return whether anybody can be asked."""
+
+    def ask(self, proposal: Proposal, decision: Decision) -> NextStep | None:
+        """Return how to go on after all, None where the run ends."""
 
 
 class Journal(Protocol):
@@ -63,6 +90,9 @@ class Journal(Protocol):
 
     def begin(self) -> None:
         """Record that the session's first attempt was started."""
+
+    def resume(self) -> None:
+        """Record that the session goes on where it was left."""
 
     def attempt(self, envelope: FailureEnvelope, decision: Decision) -> None:
         """Record an attempt that did not pass and what was decided, on disk before it is acted on."""
@@ -113,8 +143,14 @@ class Store(Protocol):
 class Reporter(Protocol):
     """Tells people what happened; a report that cannot be written never changes the exit code."""
 
-    def attempt(self, envelope: FailureEnvelope, decision: Decision, goes_on: bool) -> None:
-        """Tell of an attempt that did not pass, and what follows."""
+    def attempt(self, envelope: FailureEnvelope, decision: Decision) -> None:
+        """Tell of an attempt that did not pass."""
+
+    def going_on(self, decision: Decision, step: NextStep) -> None:
+        """Tell that another attempt follows, and why."""
+
+    def refused(self, refusal: Refusal) -> None:
+        """Tell that the gate did not let an attempt pass."""
 
     def output_lost(self, outcome: Outcome) -> None:
         """Tell that the command's output could not be passed on."""

@@ -98,52 +98,67 @@ class RunSettings:
     from, None for the bundled ones, and the ids to ask in any case.
     """
 
+    max_attempts: int
+    timeout: float | None
+    kill_after: float
+    deadline: float | None
+    delay: float
+    backoff: float
+    max_delay: float
+    jitter: Any
+    seed: int | None
+    retry_on: list[str]
+    stop_on: list[str]
+    verify: list[Check]
+    require: list[Check]
+    forbid: list[Check]
+    flaky_result: str
+    extractor: list[str]
+    matcher: list[str]
+    actions: str | None
+    transcript: str | None
+    collect: list[str]
+    max_stagnant_attempts: int
+    zero_delta_fail_fast: bool
+    max_identical_signatures: int
+    guidance: str
+    pivot: list[str]
+    on_pivot: str
+    retry_command: str | None
+    gate: str | None
+    on_escalate: str | None
+    done: str | None
+    max_prompt_bytes: int
+    max_prompt_tokens: int
+    max_cost_usd: float | None
+    max_tokens: int | None
+    max_failures: int | None
+    max_transient_retries: int
+    max_repeated_actions: int
+    replay_stdin: bool
+    hold_output: bool
+    tty: str
+    session: str | None
+    state_dir: str | None
+    store: str | None
+    report: list[tuple[str, str]]
+    mask_env: list[str]
+    nested: str
+    profile: str
+    config: str | None
+    dry_run: bool
+    quiet: bool
+    verbose: bool
+
     def __init__(self, values: dict[str, Any], sources: Mapping[str, str]) -> None:
         self.sources = sources
+        self.values = values
+        for name, value in values.items():
+            setattr(self, name, value)
         self.retries_dropped = False
         self.token_rules: Sequence[TokenRule] = ()
         self.matchers: list[dict[str, Any]] = []
         self.extractors: tuple[tuple[Any, ...] | None, tuple[str, ...]] = (None, ())
-        self.values = values
-        self.max_attempts: int = values["max_attempts"]
-        self.timeout: float | None = values["timeout"]
-        self.kill_after: float = values["kill_after"]
-        self.deadline: float | None = values["deadline"]
-        self.delay: float = values["delay"]
-        self.backoff: float = values["backoff"]
-        self.max_delay: float = values["max_delay"]
-        self.jitter: Any = values["jitter"]
-        self.seed: int | None = values["seed"]
-        self.retry_on: list[str] = values["retry_on"]
-        self.stop_on: list[str] = values["stop_on"]
-        self.verify: list[Check] = values["verify"]
-        self.require: list[Check] = values["require"]
-        self.forbid: list[Check] = values["forbid"]
-        self.flaky_result: str = values["flaky_result"]
-        self.extractor: list[str] = values["extractor"]
-        self.matcher: list[str] = values["matcher"]
-        self.actions: str | None = values["actions"]
-        self.transcript: str | None = values["transcript"]
-        self.max_stagnant_attempts: int = values["max_stagnant_attempts"]
-        self.zero_delta_fail_fast: bool = values["zero_delta_fail_fast"]
-        self.max_identical_signatures: int = values["max_identical_signatures"]
-        self.guidance: str = values["guidance"]
-        self.max_prompt_bytes: int = values["max_prompt_bytes"]
-        self.max_prompt_tokens: int = values["max_prompt_tokens"]
-        self.replay_stdin: bool = values["replay_stdin"]
-        self.hold_output: bool = values["hold_output"]
-        self.tty: str = values["tty"]
-        self.session: str | None = values["session"]
-        self.state_dir: str | None = values["state_dir"]
-        self.store: str | None = values["store"]
-        self.report: list[tuple[str, str]] = values["report"]
-        self.mask_env: list[str] = values["mask_env"]
-        self.nested: str = values["nested"]
-        self.profile: str = values["profile"]
-        self.config: str | None = values["config"]
-        self.dry_run: bool = values["dry_run"]
-        self.quiet: bool = values["quiet"]
-        self.verbose: bool = values["verbose"]
 
 
 def _integer(at_least: int) -> Callable[[str], int]:
@@ -237,12 +252,29 @@ def _expression(text: str) -> Check:
     return check
 
 
+def _regular_expression(text: str) -> str:
+    from kos_retry.engine.conditions import check_expression
+
+    return check_expression(_text(text))
+
+
+def _amount(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1e9:
+        raise ValueError(f"'{text}' is not an amount above 0")
+    return value
+
+
 _TIME = "How often, how long"
 _WHEN = "When"
 _SUCCESS = "What counts as success"
 _EVIDENCE = "Evidence"
 _STALE = "Stagnation"
 _NEXT = "The next attempt"
+_BUDGETS = "Budgets"
 _STREAMS = "Streams"
 _KEEP = "Records"
 _HOW = "How it runs"
@@ -345,6 +377,15 @@ RUN_OPTIONS: tuple[Option, ...] = (
         section=_SUCCESS,
     ),
     Option(
+        "collect",
+        _text,
+        None,
+        "GLOB",
+        "Report files that the command writes; failures in them count although it exits with 0; repeatable.",
+        section=_EVIDENCE,
+        many=True,
+    ),
+    Option(
         "extractor",
         _text,
         None,
@@ -411,6 +452,55 @@ RUN_OPTIONS: tuple[Option, ...] = (
         section=_NEXT,
     ),
     Option(
+        "pivot",
+        _text,
+        None,
+        "CMD",
+        "A recovery step, run before the next attempt where that must differ; one after the other; repeatable.",
+        section=_NEXT,
+        many=True,
+    ),
+    Option(
+        "on-pivot",
+        _one_of("stop", "retry"),
+        "stop",
+        "stop|retry",
+        "What to do where the next attempt must differ and nothing makes it differ.",
+        section=_NEXT,
+    ),
+    Option(
+        "retry-command",
+        _text,
+        None,
+        "CMD",
+        "Run instead of the command from the second attempt on, to repeat only what failed: see $KOS_RETRY_FAILING_FILE.",
+        section=_NEXT,
+    ),
+    Option(
+        "gate",
+        _text,
+        None,
+        "CMD",
+        "Asked before every attempt, with the proposal on standard input; what it does not allow is not started.",
+        section=_NEXT,
+    ),
+    Option(
+        "on-escalate",
+        _text,
+        None,
+        "CMD",
+        "Asked where help is called for, with the decision on standard input; may answer with a verdict.",
+        section=_NEXT,
+    ),
+    Option(
+        "done",
+        _regular_expression,
+        None,
+        "REGEX",
+        "What the output says when the work is done; an attempt without it is not the last one.",
+        section=_NEXT,
+    ),
+    Option(
         "max-prompt-bytes",
         parse_size,
         str(limits.MAX_PROMPT_BYTES),
@@ -425,6 +515,39 @@ RUN_OPTIONS: tuple[Option, ...] = (
         "N",
         "Bound of the guidance in tokens.",
         section=_NEXT,
+    ),
+    Option(
+        "max-cost-usd",
+        _amount,
+        None,
+        "X",
+        "What all attempts together may cost, as far as a transcript says it.",
+        section=_BUDGETS,
+    ),
+    Option("max-tokens", _integer(1), None, "N", "The tokens that all attempts together may take.", section=_BUDGETS),
+    Option(
+        "max-failures",
+        _integer(1),
+        None,
+        "N",
+        "Failed actions in a row, within and across attempts.",
+        section=_BUDGETS,
+    ),
+    Option(
+        "max-transient-retries",
+        _integer(0),
+        str(limits.MAX_TRANSIENT_RETRIES),
+        "N",
+        "Failures in a row that waiting can mend.",
+        section=_BUDGETS,
+    ),
+    Option(
+        "max-repeated-actions",
+        _integer(1),
+        str(limits.MAX_REPEATED_ACTIONS),
+        "N",
+        "Repetitions of one action in a row, with one result, within an attempt.",
+        section=_BUDGETS,
     ),
     Option(
         "replay-stdin", None, False, "", "Read standard input once and give every attempt all of it.", section=_STREAMS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kos_retry.adapters.process import standard
 from kos_retry.adapters.process.runner import ProcessRunner, RunnerOptions
 from kos_retry.outcome import Broken, Proposal
+from kos_retry.settings import Check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,8 +14,9 @@ if TYPE_CHECKING:
     from kos_retry.adapters.process.signals import SignalPipe
     from kos_retry.outcome import Captured, Outcome
     from kos_retry.ports import RunningAttempt
-    from kos_retry.settings import Check
 
+# The name of the constraint that an attempt without the signal fails.
+DONE = "done"
 _SHELL = ("/bin/sh", "-c")
 _SAID_CHARS = 200
 
@@ -32,10 +34,15 @@ class SuccessChecks:
         options: RunnerOptions,
         warn: Callable[[str], None],
         told_failed: Callable[[Proposal, Outcome], bool] | None = None,
+        reported: Callable[[Proposal, Outcome], Sequence[Broken]] | None = None,
+        done: str | None = None,
     ) -> None:
         self._told_failed = told_failed
+        self._reported = reported
+        # The signal that the work is done is something that the output must contain, by another name.
+        self._done = Check(DONE, done) if done is not None else None
         self._verify = verify
-        self._require = require
+        self._require = [*require, self._done] if self._done is not None else require
         self._forbid = forbid
         self._signals = signal_pipe
         self._options = options
@@ -51,13 +58,23 @@ class SuccessChecks:
             outcome.told_failed = self._told_failed(proposal, outcome)
             if outcome.told_failed:
                 return
-        broken = self._of_output(attempt) if self._require or self._forbid else []
+        broken = self._of_reports(proposal, attempt, outcome)
+        if self._require or self._forbid:
+            broken += self._of_output(attempt)
+        outcome.done = self._done is not None and not any(check.name == DONE for check in broken)
         for check in self._verify:
             if outcome.cancelled_by is None:
                 broken += self._of_command(check, proposal, outcome)
         if broken or outcome.cancelled_by is not None:
             outcome.stdout, outcome.stderr = attempt.captured()
         outcome.broken = tuple(broken)
+
+    def _of_reports(self, proposal: Proposal, attempt: RunningAttempt, outcome: Outcome) -> list[Broken]:
+        """Return the failures in fresh reports: the command exited with 0 all the same, and masks them."""
+        if self._reported is None or not outcome.reports.fresh:
+            return []
+        outcome.stdout, outcome.stderr = attempt.captured()
+        return list(self._reported(proposal, outcome))
 
     def _of_output(self, attempt: RunningAttempt) -> list[Broken]:
         from kos_retry.adapters.expressions import search

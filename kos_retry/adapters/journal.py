@@ -1,6 +1,6 @@
 """The journal of a session: append-only JSON Lines, one record a line, on disk before anything is done about it.
 
-Records: ``begin`` (a run starts), ``attempt`` (an envelope and what was decided), ``end`` (how the run ended). A
+Records: ``begin`` (a run starts), ``attempt`` (an envelope and what was decided), ``end`` (how the run ended), ``resume`` (it goes on). A
 session can hold several runs; the last ``begin`` starts the history that counts. A crash can tear the last
 line; readers skip what is not a record, and the next writer starts on a line of its own.
 """
@@ -14,7 +14,7 @@ from kos_retry.errors import StateError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from kos_retry.engine.redact import Redactor
@@ -28,8 +28,16 @@ class SessionJournal:
     """Writes one session's records; the first fault is told once and ends the writing, not the run."""
 
     def __init__(
-        self, directory: str, session: str, redactor: Redactor, warn: Any, now: Any, shown_argv: Sequence[str] = ()
+        self,
+        directory: str,
+        session: str,
+        redactor: Redactor,
+        warn: Any,
+        now: Any,
+        shown_argv: Sequence[str] = (),
+        options: Mapping[str, Any] | None = None,
     ) -> None:
+        self._options = dict(options or {})
         self._directory = directory
         self._session = session
         self._redactor = redactor
@@ -40,7 +48,17 @@ class SessionJournal:
 
     def begin(self) -> None:
         """Record the start of a run; see the port."""
-        self._append({"type": "begin", "argv": self._shown_argv, "cwd": self._redactor.text(_cwd())})
+        told = {
+            "argv": self._shown_argv,
+            "cwd": self._redactor.text(_cwd()),
+            "pid": os.getpid(),
+            "options": self._options,
+        }
+        self._append({"type": "begin", **told})
+
+    def resume(self) -> None:
+        """Record that the run goes on; see the port."""
+        self._append({"type": "resume", "cwd": self._redactor.text(_cwd()), "pid": os.getpid()})
 
     def attempt(self, envelope: FailureEnvelope, decision: Decision) -> None:
         """Record an attempt that did not pass; see the port."""
@@ -49,7 +67,7 @@ class SessionJournal:
 
     def end(self, result: Result) -> None:
         """Record the end of a run; see the port."""
-        stop = result.decision.stop_reason if result.decision and result.exit_code else None
+        stop = result.stop_reason or (result.decision.stop_reason if result.decision and result.exit_code else None)
         record = {"type": "end", "status": result.status, "exit_code": result.exit_code, "attempts": result.attempts}
         self._append({**record, "stop_reason": str(stop) if stop else None})
 

@@ -9,7 +9,7 @@ from kos_retry.adapters.expressions import search
 from kos_retry.adapters.extraction.extract import Extraction
 from kos_retry.adapters.extraction.material import Material
 from kos_retry.engine.redact import Redactor
-from kos_retry.outcome import Captured, Outcome, Proposal
+from kos_retry.outcome import Broken, Captured, Outcome, Proposal, Reports
 from kos_retry.text.bounds import well_formed
 from kos_retry.text.escapes import decode, plain_text
 
@@ -63,12 +63,24 @@ class OutcomeObserver:
             streams[told.stream] = redacted(told.prose, self._redactor)
         facts = (proposal.attempt, outcome.exit_code, outcome.signal, outcome.timed_out)
         argv = _shown(proposal.argv, self._redactor)
-        inquiry = self._extraction.begin(Material(*facts, argv, well_formed(self._workspace), streams))
+        reports = outcome.reports.fresh
+        inquiry = self._extraction.begin(Material(*facts, argv, well_formed(self._workspace), streams, reports))
         # The extractors work while the rest is imported.
         from kos_retry.adapters.own_rules import OwnRules
 
-        envelope = conclude(self._known(proposal, outcome, streams), streams, self._redactor, inquiry, told)
+        known = self._known(proposal, outcome, streams)
+        envelope = conclude(known, streams, self._redactor, inquiry, told, outcome.reports)
         return OwnRules(self._rules, self._warn).signed([envelope])[0]
+
+    def reported(self, proposal: Proposal, outcome: Outcome) -> list[Broken]:
+        """Return what the fresh reports of an attempt say that failed, by name."""
+        from kos_retry.engine.observe import describe, named, trusted_findings
+
+        facts = (proposal.attempt, outcome.exit_code, outcome.signal, outcome.timed_out)
+        argv = _shown(proposal.argv, self._redactor)
+        material = Material(*facts, argv, well_formed(self._workspace), {}, outcome.reports.fresh)
+        found = trusted_findings(self._extraction.run(material).findings)
+        return [Broken(name, describe(f)) for f in found if (name := named(f))]
 
     def _known(self, proposal: Proposal, outcome: Outcome, streams: dict[str, str]) -> Evidence:
         """Return what is known of an attempt before the extractors have answered."""
@@ -128,17 +140,24 @@ def inquire(
 
 
 def conclude(
-    known: Evidence, streams: dict[str, str], redactor: Redactor, inquiry: Inquiry, told: Told | None = None
+    known: Evidence,
+    streams: dict[str, str],
+    redactor: Redactor,
+    inquiry: Inquiry,
+    told: Told | None = None,
+    reports: Reports | None = None,
 ) -> FailureEnvelope:
     """Return the signed envelope of an attempt.
 
     ``known`` is what is known before the output is looked at, ``streams`` the redacted output, ``inquiry`` what the extractors
     were asked about it, ``told`` what one of the streams told as a transcript: of that stream only what else stands in it is in
-    ``streams``.
+    ``streams``; ``reports`` are the report files that the extractors were handed, and those that were stale.
     """
     from kos_retry.engine.observe import observe
+    from kos_retry.engine.reports import verdict
 
     found = inquiry.extracted()
+    reports = reports or Reports()
     agent = told._asdict() if told is not None else {}
     failure = agent.get("failure")
     return observe(
@@ -153,6 +172,13 @@ def conclude(
             usage=agent.get("usage") or found.usage,
             transcript=agent.get("transcript"),
             failing_tests=agent.get("failing_tests", ()),
+            reports=verdict(
+                known.exit_code,
+                fresh=bool(reports.fresh),
+                stale=bool(reports.stale),
+                totals=found.totals,
+                failures=found.reported,
+            ),
         )
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from kos_retry import limits
 from kos_retry.adapters import state
 from kos_retry.errors import StateError
 from kos_retry.outcome import Proposal
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from kos_retry.adapters.actions import ActionsFile
     from kos_retry.engine.redact import Redactor
     from kos_retry.model import Decision, FailureEnvelope
+    from kos_retry.outcome import NextStep
 
+_SHELL = ("/bin/sh", "-c")
 _OWN = "KOS_RETRY_"
 # Settings of ours that a nested run inherits on purpose.
 _INHERITED = "KOS_RETRY_OPT_"
@@ -42,8 +45,12 @@ class CommandProposer:
         redactor: Redactor,
         warn: Any,
         actions: ActionsFile | None = None,
+        retry_command: str | None = None,
+        max_prompt_bytes: int = limits.MAX_PROMPT_BYTES,
     ) -> None:
         self._actions = actions
+        self._retry_command = retry_command
+        self._max_prompt_bytes = max_prompt_bytes
         self._argv = tuple(argv)
         self._environment = {k: v for k, v in environment.items() if not k.startswith(_OWN) or k.startswith(_INHERITED)}
         self._session = session
@@ -59,7 +66,9 @@ class CommandProposer:
         """Return whether guidance is delivered; see the port."""
         return self._delivery != "none"
 
-    def propose(self, attempt: int, history: list[FailureEnvelope], decision: Decision | None) -> Proposal:
+    def propose(
+        self, attempt: int, history: list[FailureEnvelope], decision: Decision | None, step: NextStep
+    ) -> Proposal:
         """Return the attempt with this number; see the port."""
         environment = {**self._environment, f"{_OWN}ATTEMPT": str(attempt), f"{_OWN}SESSION": self._session}
         environment[f"{_OWN}MAX_ATTEMPTS"] = str(self._max_attempts)
@@ -67,13 +76,15 @@ class CommandProposer:
         if self._actions is not None:
             self._actions.mark()
             environment[f"{_OWN}ACTIONS_FILE"] = self._actions.path
-        guidance = self._redactor.text(decision.guidance) if decision is not None else ""
+        guidance = self._redactor.text(self._told(decision.guidance, step)) if decision is not None else ""
         if history:
             self._leave_files(environment, history[-1], guidance)
         stdin = None
         argv = self._argv
+        if self._retry_command is not None and history and names_all_that_failed(history[-1]):
+            argv = (*_SHELL, self._retry_command)
         if self._delivery == "arg":
-            argv = self._filled(attempt, guidance, environment)
+            argv = self._filled(argv, attempt, guidance, environment)
         elif guidance and self._delivery == "append":
             argv = (*argv, guidance)
         elif guidance and self._delivery == "env":
@@ -82,14 +93,29 @@ class CommandProposer:
             stdin = guidance.encode("utf-8", "replace")
         return Proposal(attempt, argv, environment, stdin, delivered=bool(guidance) and self.can_differ())
 
-    def _filled(self, attempt: int, guidance: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+    def _told(self, guidance: str, step: NextStep) -> str:
+        """Return the guidance with what was done since it was written in front, within its bound."""
+        from kos_retry.text.bounds import cut_bytes
+        from kos_retry.text.escapes import printable
+
+        news = (
+            [f"A recovery step ran before this attempt: `{printable(step.ran).replace('`', chr(39))}`"]
+            if step.ran
+            else []
+        )
+        news += [f"From whoever was asked for help: {step.guidance.strip()}"] if step.guidance.strip() else []
+        return cut_bytes("\n\n".join([*news, guidance]), self._max_prompt_bytes) if news else guidance
+
+    def _filled(
+        self, argv: Sequence[str], attempt: int, guidance: str, environment: Mapping[str, str]
+    ) -> tuple[str, ...]:
         places = {
             "{guidance}": guidance,
             "{guidance_file}": environment.get(f"{_OWN}GUIDANCE_FILE", os.devnull),
             "{attempt}": str(attempt),
             "{session}": self._session,
         }
-        return tuple(_fill(word, places) for word in self._argv)
+        return tuple(_fill(word, places) for word in argv)
 
     def _leave_files(self, environment: dict[str, str], latest: FailureEnvelope, guidance: str) -> None:
         """Write what the next attempt may read about the last one, and tell it where."""
@@ -108,6 +134,20 @@ class CommandProposer:
                 environment[_OWN + variable] = path
         except StateError as error:
             self._warn(f"{error}; the next attempt is not told what happened")
+
+
+def names_all_that_failed(latest: FailureEnvelope) -> bool:
+    """Return whether running again what failed would be enough: everything that did is named, and nothing else went wrong.
+
+    What crashed, was cut short or never ended may have more to fail that nobody has seen.
+    """
+    if not latest.failing_constraints or latest.signal is not None or latest.omitted.constraints:
+        return False
+    if latest.category not in ("constraint_violation", "verification_failed"):
+        return False
+    payloads = [a.payload for a in latest.diagnostic_artifacts if isinstance(a.payload, dict)]
+    findings = [f for payload in payloads for f in payload.get("findings") or () if isinstance(f, dict)]
+    return not any(f.get("kind") == "crash" or f.get("status") == "unfinished" for f in findings)
 
 
 def _to_run_again(latest: FailureEnvelope) -> tuple[str, ...]:

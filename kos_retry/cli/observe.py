@@ -16,7 +16,7 @@ from kos_retry.cli.output import complain, write_json
 from kos_retry.engine.observe import Evidence
 from kos_retry.errors import InputError
 from kos_retry.model import FailureEnvelope, OutcomeRow
-from kos_retry.outcome import Captured
+from kos_retry.outcome import Captured, Reports
 from kos_retry.settings import Raw
 from kos_retry.text.escapes import decode
 
@@ -74,7 +74,7 @@ def envelope_of(
     if told is not None and told.stream:
         shown[told.stream] = redacted(told.prose, given.redactor)
     inquiry = inquire(given.extraction, known, shown, given.redactor, workspace=row.cwd or "", reports=row.reports)
-    envelope = conclude(known, shown, given.redactor, inquiry, told)
+    envelope = conclude(known, shown, given.redactor, inquiry, told, Reports(row.reports))
     return given.rules.signed([envelope])[0]
 
 

@@ -41,7 +41,7 @@ def run_command(raw: Raw, command: Sequence[str]) -> int:
         return 0
     from kos_retry import composition
 
-    return composition.run(command, settings).exit_code
+    return composition.run(command, settings, raw=raw).exit_code
 
 
 def _check_transcript(settings: RunSettings) -> None:

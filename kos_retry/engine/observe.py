@@ -19,6 +19,7 @@ from kos_retry.model import (
     FailureEnvelope,
     Finding,
     Omitted,
+    ReportVerdict,
     Transcript,
     Usage,
 )
@@ -71,6 +72,7 @@ class Evidence(NamedTuple):
     omitted_bytes: int = 0
     broken: tuple[tuple[str, str], ...] = ()
     output_matches: tuple[str, ...] = ()
+    reports: ReportVerdict | None = None
 
 
 def observe(evidence: Evidence) -> FailureEnvelope:
@@ -107,6 +109,7 @@ def observe(evidence: Evidence) -> FailureEnvelope:
             duration_seconds=evidence.duration_seconds,
             timestamp=evidence.timestamp,
             output_matches=evidence.output_matches,
+            reports=evidence.reports,
             omitted=Omitted(output_bytes=evidence.omitted_bytes, actions=_dropped_actions(evidence)),
         )
     )
@@ -125,11 +128,16 @@ def constraint_names(findings: Sequence[Finding]) -> tuple[str, ...]:
     test's own verdict. A crash is named by its code or type where nothing else is, and by all that it says where its
     type tells nothing.
     """
-    named = {f.test_id or f.code or _thrown(f) for f in findings if f.kind in _NAMED}
+    names = {named(f) for f in findings}
     thrown = {_thrown(f) for f in findings if f.kind is FindingKind.TEST}
     # Why an agent gave up is a cause; nothing that had to hold.
     crashed = {_crash(f) for f in findings if f.kind not in (*_NAMED, FindingKind.AGENT)}
-    return tuple(sorted((named | thrown) - {""} or crashed - {""}))
+    return tuple(sorted((names | thrown) - {""} or crashed - {""}))
+
+
+def named(finding: Finding) -> str:
+    """Return the name of a test, a check or a diagnostic, empty for anything else."""
+    return finding.test_id or finding.code or _thrown(finding) if finding.kind in _NAMED else ""
 
 
 def _thrown(finding: Finding) -> str:

@@ -6,7 +6,7 @@ from kos_retry.model.base import Wire
 from kos_retry.model.cause import Cause, CauseKind, Retryable
 from kos_retry.model.decision import Budget, ConsideredRule, Decision, Reason, StopReason
 from kos_retry.model.delta import DiagnosticDelta
-from kos_retry.model.envelope import Category, FailureEnvelope, Omitted, Transcript, Usage
+from kos_retry.model.envelope import Category, FailureEnvelope, Omitted, ReportVerdict, Transcript, Usage
 from kos_retry.model.finding import EvidenceSpan, ExtractorAnswer, Finding, Location
 from kos_retry.model.guidance import DisambiguationContext, NegativeConstraint
 from kos_retry.model.outcome import OutcomeRow
@@ -64,6 +64,7 @@ __all__ = [
     "Policy",
     "Reason",
     "Recommendation",
+    "ReportVerdict",
     "ResultRecord",
     "Retryable",
     "Sighting",

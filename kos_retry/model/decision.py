@@ -13,6 +13,7 @@ class StopReason(StrEnum):
     """Why a loop ended or should change course; the first that applies."""
 
     SUCCEEDED = "succeeded"
+    DONE_SIGNAL = "done_signal"
     ZERO_DELTA = "zero_delta"
     IDENTICAL_SIGNATURES = "identical_signatures"
     OSCILLATION = "oscillation"
@@ -24,7 +25,10 @@ class StopReason(StrEnum):
     COST_BUDGET = "cost_budget"
     TOKEN_BUDGET = "token_budget"  # noqa: S105 - a count of tokens, not a secret
     FAILURE_BUDGET = "failure_budget"
+    GATE_DENIED = "gate_denied"
+    VERDICT_VOID = "verdict_void"
     CANCELLED = "cancelled"
+    ESCALATED = "escalated"
     ESCALATION_IGNORED = "escalation_ignored"
     TRANSIENT_EXHAUSTED = "transient_exhausted"
     UNUSABLE_OUTPUT = "unusable_output"

@@ -70,6 +70,21 @@ class Transcript(Wire):
     identical_run: Count = 0
 
 
+class ReportVerdict(StrEnum):
+    """How the report files of an attempt fit with how it ended.
+
+    ``masked_failure``: it exited with 0, and its report tells of failures. ``failed_afterwards``: all that the report tells of passed,
+    and the command failed. ``unfinished``: something was started and never ended. ``stale``: the reports that were there
+    are of an earlier run, and no evidence.
+    """
+
+    AGREES = "agrees"
+    MASKED_FAILURE = "masked_failure"
+    FAILED_AFTERWARDS = "failed_afterwards"
+    UNFINISHED = "unfinished"
+    STALE = "stale"
+
+
 class Omitted(Wire):
     """How much did not fit into an envelope: items, or bytes where the name says so."""
 
@@ -122,6 +137,7 @@ class FailureEnvelope(Wire):
     output_matches: tuple[Annotated[str, bounded(MAX_CONSTRAINT_BYTES)], ...] = ()
     http_status: Annotated[int, Field(strict=True, ge=100, le=599)] | None = None
     features: Annotated[tuple[Annotated[str, bounded(MAX_MESSAGE_BYTES)], ...], BeforeValidator(_first_features)] = ()
+    reports: ReportVerdict | None = None
     emitted_recommendation: Recommendation | None = None
     omitted: Omitted = Omitted()
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kos_retry.model import Decision, FailureEnvelope
-    from kos_retry.outcome import Outcome, Result
+    from kos_retry.outcome import NextStep, Outcome, Refusal, Result
     from kos_retry.settings import RunSettings
 
 _PREFIX = "kos-retry: "
@@ -46,10 +46,9 @@ class TerminalReporter:
         self._settings = settings
         self._entries: list[tuple[FailureEnvelope, Decision]] = []
 
-    def attempt(self, envelope: FailureEnvelope, decision: Decision, goes_on: bool) -> None:
+    def attempt(self, envelope: FailureEnvelope, decision: Decision) -> None:
         """Tell of an attempt that did not pass; see the port."""
         from kos_retry.report.render import ending, headline
-        from kos_retry.text.durations import format_duration
         from kos_retry.text.escapes import printable
 
         self._entries.append((envelope, decision))
@@ -62,9 +61,21 @@ class TerminalReporter:
             tell(f"extractor {name} failed: {printable(why)}")
         if self._settings.verbose:
             self._tell_more(envelope, decision)
-        if goes_on:
-            why = "; ".join(printable(r.evidence) for r in decision.reasons)
-            tell(f"trying again in {format_duration(decision.delay_seconds or 0.0)}: {why}")
+
+    def going_on(self, decision: Decision, step: NextStep) -> None:
+        """Tell that another attempt follows; see the port."""
+        if self._settings.quiet:
+            return
+        from kos_retry.text.durations import format_duration
+        from kos_retry.text.escapes import printable
+
+        why = "; ".join(printable(r.evidence) for r in decision.reasons)
+        since = " after a recovery step" if step.ran else " as whoever was asked says" if step.guidance else ""
+        tell(f"trying again in {format_duration(decision.delay_seconds or 0.0)}{since}: {why}")
+
+    def refused(self, refusal: Refusal) -> None:
+        """Tell that the gate did not let an attempt pass; see the port."""
+        tell(f"the gate did not allow the attempt ({refusal.stop_reason}): {refusal.reason}")
 
     def output_lost(self, outcome: Outcome) -> None:
         """Tell that output could not be passed on; see the port."""

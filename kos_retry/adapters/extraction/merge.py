@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -27,6 +28,8 @@ class Extracted(NamedTuple):
     failures: dict[str, str] = {}
     actions: tuple[Action, ...] = ()
     usage: Usage | None = None
+    totals: dict[str, int] = {}
+    reported: bool = False
 
 
 class Sources:
@@ -105,7 +108,15 @@ class Answers:
             failures=dict(sorted(self._failures.items())),
             actions=next((a.actions for a in answers.values() if a.actions), ()),
             usage=next((a.usage for a in answers.values() if a.usage), None),
+            **_reported(answers, {manifest.id for manifest in manifests if manifest.match.reports}),
         )
+
+
+def _reported(answers: Mapping[str, ExtractorAnswer], readers: Collection[str]) -> dict[str, Any]:
+    """Return the sums of what report files count, and whether anything in them failed."""
+    told = [answer for name, answer in answers.items() if name in readers and answer.totals]
+    sums = sum((Counter(answer.totals) for answer in told), Counter())
+    return {"totals": dict(sums), "reported": any(answer.findings for answer in told)}
 
 
 def _distinct(answers: Mapping[str, ExtractorAnswer], manifests: Mapping[str, Manifest]) -> tuple[Finding, ...]:

@@ -1,0 +1,198 @@
+"""Commands that have a say in a run: the gate, the recovery steps, and whoever is asked for help.
+
+All run like the command itself: in a group of their own, killed at a time limit, interrupted by the same signals. What they print
+goes to our standard error; only an answer on standard output of one that is asked is kept for us.
+"""
+
+from __future__ import annotations
+
+from kos_retry import limits
+from kos_retry.adapters.process import standard
+from kos_retry.adapters.process.runner import ProcessRunner, RunnerOptions
+from kos_retry.outcome import NextStep, Proposal, Refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from kos_retry.adapters.process.signals import SignalPipe
+    from kos_retry.engine.redact import Redactor
+    from kos_retry.model import Decision
+    from kos_retry.outcome import Outcome
+
+_SHELL = ("/bin/sh", "-c")
+_ALLOW = frozenset({"yes", "allow", "approve"})
+_DENY = frozenset({"no", "deny", "reject"})
+
+
+class Helpers:
+    """Runs commands beside the wrapped one."""
+
+    def __init__(self, signal_pipe: SignalPipe, options: RunnerOptions) -> None:
+        self._signals = signal_pipe
+        self._options = options
+
+    def run(self, command: str, proposal: Proposal, seconds: float | None = None) -> Outcome:
+        """Run a command of the shell, its output on our standard error."""
+        return self._run(command, proposal, b"", seconds, None)[0]
+
+    def ask(self, command: str, proposal: Proposal, question: Any, seconds: float) -> tuple[Outcome, bytes]:
+        """Run a command with a question as JSON on standard input; return how it ended and what it answered."""
+        from kos_retry.text.jsonline import json_line
+
+        return self._run(command, proposal, json_line(question).encode("ascii") + b"\n", seconds, standard.Held())
+
+    def _run(
+        self, command: str, proposal: Proposal, stdin: bytes, seconds: float | None, held: standard.Held | None
+    ) -> tuple[Outcome, bytes]:
+        options = RunnerOptions(
+            timeout_seconds=seconds or self._options.timeout_seconds,
+            deadline_at=self._options.deadline_at,
+            deadline_seconds=self._options.deadline_seconds,
+            grace_seconds=self._options.grace_seconds,
+            outputs=(standard.STDERR, standard.STDERR),
+            held=held,
+            closed=self._options.closed,
+        )
+        running = ProcessRunner(self._signals, options).start(
+            Proposal(proposal.attempt, (*_SHELL, command), proposal.environment, stdin)
+        )
+        outcome = running.wait()
+        return outcome, running.captured()[0].head if held is not None else b""
+
+
+class Ladder:
+    """Recovery steps in the order in which they were given; each is run once, and one that fails makes way for the next."""
+
+    def __init__(self, commands: Sequence[str], helpers: Helpers, tell: Callable[[str], None]) -> None:
+        self._left = list(commands)
+        self._helpers = helpers
+        self._tell = tell
+
+    def next_step(self, proposal: Proposal) -> str | None:
+        """Run the next step; see the port."""
+        while self._left:
+            command = self._left.pop(0)
+            self._tell(f"recovery step: {command}")
+            outcome = self._helpers.run(command, proposal)
+            if outcome.succeeded:
+                return command
+            if outcome.cancelled_by is not None:
+                return None
+            self._tell(f"the recovery step failed with exit code {outcome.exit_code}: {command}")
+        return None
+
+
+class CommandGate:
+    """Asks a command before every attempt; without one everything may pass.
+
+    The command reads the proposal with its fingerprint, and answers with its exit code (0 is yes), or in JSON with a ``verdict``, the
+    ``fingerprint`` it is about and a ``reason``. No answer in time, and one that makes no sense, is a no.
+    """
+
+    def __init__(self, command: str | None, helpers: Helpers, redactor: Redactor, session: str) -> None:
+        self._command = command
+        self._helpers = helpers
+        self._redactor = redactor
+        self._session = session
+
+    def ask(self, proposal: Proposal, decision: Decision | None) -> Refusal | None:
+        """Ask about one attempt; see the port."""
+        if self._command is None:
+            return None
+        asked = fingerprint(proposal)
+        question = {
+            "attempt": proposal.attempt,
+            "session": self._session,
+            "fingerprint": asked,
+            "argv": [self._redactor.text(word) for word in proposal.argv],
+            "guidance": decision.guidance if decision is not None and proposal.delivered else "",
+            "decision": decision.model_dump(mode="json") if decision is not None else None,
+        }
+        outcome, said = self._helpers.ask(self._command, proposal, self._redactor.value(question), limits.GATE_SECONDS)
+        if outcome.cancelled_by is not None:
+            return Refusal("cancelled", "a signal came while the gate was asked", outcome.cancelled_by)
+        if not outcome.succeeded:
+            return Refusal("gate_denied", _ended(outcome) + _reason(said))
+        return self._verdict(said, asked) or (
+            None if fingerprint(proposal) == asked else Refusal("verdict_void", "the attempt changed after the verdict")
+        )
+
+    def _verdict(self, said: bytes, asked: str) -> Refusal | None:
+        if not said.strip():
+            return None
+        answer = _object(said)
+        word = str(answer.get("verdict", "")).lower() if answer else ""
+        if word in _DENY:
+            return Refusal("gate_denied", str(answer.get("reason") or "it said no"))
+        if word not in _ALLOW:
+            return Refusal("gate_denied", "its answer is no verdict")
+        if answer.get("fingerprint", asked) != asked:
+            return Refusal("verdict_void", "the verdict is about another attempt")
+        return None
+
+
+class CommandSupervisor:
+    """Asks a command for help; without one nobody is there.
+
+    It reads the decision, and may answer in JSON: ``{"verdict": "retry", "guidance": "…"}`` or ``{"verdict": "halt"}``. No answer ends
+    the run as it would have ended.
+    """
+
+    def __init__(self, command: str | None, helpers: Helpers, redactor: Redactor, tell: Callable[[str], None]) -> None:
+        self._command = command
+        self._helpers = helpers
+        self._redactor = redactor
+        self._tell = tell
+
+    @property
+    def is_there(self) -> bool:
+        """Return whether there is a command; see the port."""
+        return self._command is not None
+
+    def ask(self, proposal: Proposal, decision: Decision) -> NextStep | None:
+        """Ask for help; see the port."""
+        if self._command is None:
+            return None
+        question = self._redactor.value({"attempt": proposal.attempt, "decision": decision.model_dump(mode="json")})
+        outcome, said = self._helpers.ask(self._command, proposal, question, limits.ESCALATION_SECONDS)
+        if not outcome.succeeded:
+            self._tell(f"nobody helped: {_ended(outcome)}")
+            return None
+        answer = _object(said)
+        if str(answer.get("verdict", "")).lower() == "retry":
+            return NextStep(guidance=self._redactor.text(str(answer.get("guidance") or "")))
+        return None
+
+
+def fingerprint(proposal: Proposal) -> str:
+    """Return what identifies an attempt: its words, its standard input, and its environment as we set it."""
+    import hashlib
+
+    from kos_retry.text.jsonline import json_line
+
+    own = {name: value for name, value in proposal.environment.items() if name.startswith("KOS_RETRY_")}
+    told = [list(proposal.argv), (proposal.stdin or b"").decode("utf-8", "replace"), sorted(own.items())]
+    return hashlib.sha256(json_line({"proposal": told}).encode("ascii")).hexdigest()
+
+
+def _object(said: bytes) -> dict[str, Any]:
+    import json
+
+    try:
+        answer = json.loads(said)
+    except (ValueError, RecursionError):
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _ended(outcome: Outcome) -> str:
+    if outcome.timed_out:
+        return f"it did not answer within {outcome.limit_seconds:g}s"
+    return f"it ended with exit code {outcome.exit_code}"
+
+
+def _reason(said: bytes) -> str:
+    reason = _object(said).get("reason")
+    return f": {reason}" if isinstance(reason, str) and reason else ""
