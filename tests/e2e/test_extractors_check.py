@@ -113,7 +113,7 @@ def test_named_one_is_asked_in_a_batch(kos_retry, extractor):
 def test_wrong_extractor_is_told_before_the_command_starts(kos_retry, word, said, also):
     done = kos_retry("run", *also, "--extractor", word, "--", "touch", "started")
     assert (125, 1) == (done.code, len(done.said))
-    assert done.said[0].startswith(f"option --extractor: {said}")
+    assert done.said[0].startswith(said)
     assert not (kos_retry.home / "started").exists()
 
 

@@ -10,7 +10,8 @@ import pytest
 from builders import ROOT, an_action
 
 from kos_retry.adapters.extraction import transcripts
-from kos_retry.adapters.extraction.extract import Extraction, Material, bundled
+from kos_retry.adapters.extraction.extract import Extraction, bundled
+from kos_retry.adapters.extraction.material import Material, Spool
 from kos_retry.adapters.extraction.transcripts import (
     AUTO,
     TranscriptText,
@@ -189,9 +190,7 @@ def test_unread_transcript_is_told_and_the_output_is_evidence(extraction):
 
 
 def test_reader_that_fails_is_told(extraction, monkeypatch):
-    monkeypatch.setattr(
-        Extraction, "_spooled", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device"))
-    )
+    monkeypatch.setattr(Spool, "put", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     envelope = _observed(extraction, '{"type":"turn.started"}\n', 1)
     assert "cannot spool the output: No space left on device" == envelope.extractors["codex"]
 
