@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kos_retry.engine.sign import signature
     from kos_retry.engine.similarity import similarity
     from kos_retry.engine.stagnation import assess, checkpoints
+    from kos_retry.library import Attempt, attempts, evaluate
     from kos_retry.model import (
         Decision,
         DiagnosticArtifact,
@@ -48,6 +49,9 @@ _MODEL = (
 )
 _HOME = {
     **dict.fromkeys(_MODEL, "kos_retry.model"),
+    "Attempt": "kos_retry.library",
+    "attempts": "kos_retry.library",
+    "evaluate": "kos_retry.library",
     "Context": "kos_retry.adapters.extraction.registry",
     "DiagnosticExtractorRegistry": "kos_retry.adapters.extraction.registry",
     "Evidence": "kos_retry.engine.observe",
@@ -63,6 +67,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Attempt",
     "Context",
     "Decision",
     "DiagnosticArtifact",
@@ -81,9 +86,11 @@ __all__ = [
     "StateCheckpoint",
     "__version__",
     "assess",
+    "attempts",
     "checkpoints",
     "compare",
     "decide",
+    "evaluate",
     "observe",
     "signature",
     "similarity",

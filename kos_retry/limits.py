@@ -117,6 +117,11 @@ MAX_REPORT_FILES = 256
 GATE_SECONDS = 60.0
 ESCALATION_SECONDS = 600.0
 
+# How long a session that was told to end may take for it, in seconds: its command's grace, and a little more.
+SESSION_STOP_SECONDS = 30.0
+# Sessions are forgotten after so long, where nobody says otherwise (heuristic).
+SESSION_MAX_AGE = "30d"
+
 # Secrets shorter than this would blank ordinary words (heuristic).
 MIN_SECRET_CHARS = 6
 

@@ -95,6 +95,8 @@ class Loop:
 
     def run(self) -> Result:
         """Attempt until an attempt passes, nothing speaks for another one, or somebody says stop."""
+        if self._history and (result := self._go_on_anyway()):
+            return result
         while True:
             proposal = self.propose()
             result = self._refused(proposal)
@@ -104,6 +106,15 @@ class Loop:
                 result = self.conclude(proposal, running.wait(), running)
             if result is not None:
                 return result
+
+    def _go_on_anyway(self) -> Result | None:
+        """Decide anew over a past: budgets may have been lifted. Return how the run ends where there is no reason to go on."""
+        self._decision = self._judge.decide(self._history, self._clock.now() - self._began)
+        step = self._next_step(self.propose(), self._decision)
+        if step is not None:
+            self._step = step
+            return None
+        return self._end(self._result(FAILED, self._history[-1].exit_code or 1, len(self._history)), counts=False)
 
     def propose(self) -> Proposal:
         """Return the next attempt."""

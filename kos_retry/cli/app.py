@@ -9,6 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from kos_retry.errors import KosRetryError
+from kos_retry.limits import SESSION_MAX_AGE
 from kos_retry.settings import RUN_OPTIONS, Raw
 
 app = typer.Typer(
@@ -144,6 +145,10 @@ def observe(
     failing_constraint: Annotated[
         list[str] | None, typer.Option("--failing-constraint", metavar="NAME", help="What did not hold; repeatable.")
     ] = None,
+    collect: Annotated[
+        list[str] | None,
+        typer.Option("--collect", metavar="GLOB", help="Report files that the attempt wrote; repeatable."),
+    ] = None,
     transcript: Annotated[
         str | None,
         typer.Option(
@@ -166,6 +171,7 @@ def observe(
     jsonl: JsonLines = False,
 ) -> None:
     """Turn an outcome into a FailureEnvelope."""
+    from kos_retry.adapters.reports import matching
     from kos_retry.cli import observe as work
     from kos_retry.cli.inputs import parse_model
     from kos_retry.model import OutcomeRow
@@ -176,7 +182,8 @@ def observe(
         return
     given = {"exit_code": exit_code, "signal": signal, "category": category, "attempt": attempt, "command": command}
     given["transcript"] = transcript
-    row = parse_model(OutcomeRow, {**given, "failing_constraints": failing_constraint or []}, "options")
+    lists = {"reports": list(matching(collect or [])), "failing_constraints": failing_constraint or []}
+    row = parse_model(OutcomeRow, {**given, **lists}, "options")
     work.observe(row, log, raw, mask_env or [], actions)
 
 
@@ -293,6 +300,40 @@ def sessions_list(state_dir: StateDir = None, form: Format = "text") -> None:
     from kos_retry.cli import sessions as work
 
     work.list_sessions(state_dir, _chosen(form, ("text", "json")))
+
+
+@sessions_app.command("resume", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+def sessions_resume(
+    context: typer.Context,
+    session: Annotated[str, typer.Argument(metavar="ID")],
+    state_dir: StateDir = None,
+) -> None:
+    """Go on with a session that was stopped or killed; options of run behind the id hold instead of its own."""
+    from kos_retry.cli import resume as work
+
+    raise typer.Exit(work.resume(session, state_dir, context.args))
+
+
+@sessions_app.command("stop")
+def sessions_stop(session: Annotated[str, typer.Argument(metavar="ID")], state_dir: StateDir = None) -> None:
+    """End a running session from elsewhere."""
+    from kos_retry.cli import resume as work
+
+    work.stop(session, state_dir)
+
+
+@sessions_app.command("prune")
+def sessions_prune(
+    state_dir: StateDir = None,
+    older_than: Annotated[
+        str, typer.Option("--older-than", metavar="DURATION", help="The age of the last record.")
+    ] = SESSION_MAX_AGE,
+) -> None:
+    """Forget old sessions."""
+    from kos_retry.cli import resume as work
+    from kos_retry.text.durations import parse_duration
+
+    work.prune(state_dir, _read("older-than", parse_duration, older_than))
 
 
 @sessions_app.command("show")

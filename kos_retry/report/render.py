@@ -74,7 +74,7 @@ def headline(envelope: FailureEnvelope) -> str:
     """Return on one printable line what failed, by name where there is one, and the first thing it says."""
     lines = envelope.error_message.splitlines()
     said = "" if envelope.category is Category.TIMEOUT else next((line for line in lines if line.strip()), "")
-    failing = [name for name in envelope.failing_constraints if not said.startswith(name)]
+    failing = [name for name in envelope.failing_constraints if name not in said]
     more = f" and {len(failing) - 1} more" if len(failing) > 1 else ""
     return cut_bytes(
         printable(": ".join(part for part in (failing[0] + more if failing else "", said) if part)), _LINE_BYTES

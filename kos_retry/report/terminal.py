@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from kos_retry.settings import RunSettings
 
 _PREFIX = "kos-retry: "
+# How reports and exit code fit together, where that needs saying.
+_REPORTS = {
+    "masked_failure": "the command exited with 0, and its own report tells of failures",
+    "failed_afterwards": "everything in the command's report passed; it failed otherwise, or afterwards",
+    "unfinished": "the command's report tells of something that was started and never ended",
+    "stale": "the report files are of an earlier run, and count for nothing",
+}
 
 
 def tell(message: str) -> None:
@@ -59,6 +66,8 @@ class TerminalReporter:
         tell(f"attempt {envelope.attempt}{of} failed ({ending(envelope)})" + (f": {said}" if said else ""))
         for name, why in sorted(envelope.extractors.items()):
             tell(f"extractor {name} failed: {printable(why)}")
+        if envelope.reports is not None and (words := _REPORTS.get(envelope.reports.value)):
+            tell(words)
         if self._settings.verbose:
             self._tell_more(envelope, decision)
 

@@ -1,0 +1,160 @@
+"""`kos-retry sessions resume|stop|prune`: going on with a session, ending a running one, forgetting old ones."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from kos_retry.adapters import journal, state
+from kos_retry.cli.options import split_command_line
+from kos_retry.cli.output import write_text
+from kos_retry.cli.run import settings_of
+from kos_retry.engine.redact import REDACTED
+from kos_retry.errors import InputError, UnknownNameError
+from kos_retry.limits import SESSION_STOP_SECONDS
+from kos_retry.model import Category
+from kos_retry.outcome import Past
+from kos_retry.report.session import from_records
+from kos_retry.settings import BY_FIELD, Raw
+from kos_retry.text.words import count
+
+# A session that ended like this has nothing left to do.
+_OVER = ("passed", "flaky", "repaired")
+_POLL_SECONDS = 0.05
+
+
+def resume(session: str, state_dir: str | None, words: Sequence[str]) -> int:
+    """Go on with a session where it was left, and return the exit status of the run.
+
+    ``words`` are options of `run` that hold instead of those it was begun with, and its command where that was recorded without a
+    secret in it. What was spent counts; an attempt that was cut off by the end of kos-retry itself is made anew.
+    """
+    from kos_retry import composition
+
+    records = _records(session, state_dir)
+    if _running_pid(records) is not None:
+        raise InputError(f"session '{session}' is still running")
+    report = from_records(session, records)
+    if report.status in _OVER:
+        raise InputError(f"session '{session}' has {report.status}; there is nothing to go on with")
+    given, command = split_command_line(words)
+    raw = _recorded_options(records) | given
+    raw["session"] = session
+    if state_dir is not None:
+        raw["state_dir"] = state_dir
+    argv = command or _recorded_command(session, report.argv)
+    _enter(session, records)
+    settings = settings_of(raw, os.environ)
+    # An attempt that was cut short is made anew.
+    history = [e.envelope for e in report.entries if e.envelope.category is not Category.CONTEXT_CANCELLED]
+    past = Past(
+        history, report.last_decision, _seconds_used(records), differed=settings.guidance != "none" and bool(history)
+    )
+    return composition.run(argv, settings, raw=raw, past=past).exit_code
+
+
+def stop(session: str, state_dir: str | None) -> None:
+    """End a running session from elsewhere, as an interrupt would; what it has done stays in its journal."""
+    pid = _running_pid(_records(session, state_dir))
+    if pid is None:
+        raise InputError(f"session '{session}' is not running")
+    os.kill(pid, signal.SIGTERM)
+    until = time.monotonic() + SESSION_STOP_SECONDS
+    while time.monotonic() < until:
+        if _running_pid(_records(session, state_dir)) is None:
+            write_text(f"stopped {session}\n")
+            return
+        time.sleep(_POLL_SECONDS)
+    raise InputError(f"session '{session}' was told to end and still runs after {SESSION_STOP_SECONDS:g}s")
+
+
+def prune(state_dir: str | None, older_than: float) -> None:
+    """Remove the sessions whose last record is older than so many seconds; running ones stay."""
+    base = os.path.join(state.state_directory(state_dir, os.environ), "sessions")
+    removed = 0
+    for name in sorted(os.listdir(base)) if os.path.isdir(base) else []:
+        directory = os.path.join(base, name)
+        try:
+            age = time.time() - os.stat(os.path.join(directory, state.JOURNAL)).st_mtime
+        except OSError:
+            continue
+        if age >= older_than and _running_pid(journal.last_run(journal.read(directory))) is None:
+            shutil.rmtree(directory, ignore_errors=True)
+            removed += 1
+    write_text(f"removed {count(removed, 'session')}\n")
+
+
+def _records(session: str, state_dir: str | None) -> list[dict[str, Any]]:
+    root = state.state_directory(state_dir, os.environ)
+    directory = state.session_directory(root, state.check_session_id(session))
+    if not os.path.exists(os.path.join(directory, state.JOURNAL)):
+        raise UnknownNameError(f"session '{session}': there is none in {root}")
+    return journal.last_run(journal.read(directory))
+
+
+def _running_pid(records: Sequence[dict[str, Any]]) -> int | None:
+    """Return the process that runs a session, None where none does: it ended, or was killed."""
+    last: dict[str, Any] = next((r for r in reversed(records) if r["type"] in ("begin", "resume", "end")), {})
+    pid = last.get("pid")
+    if last.get("type") == "end" or not isinstance(pid, int) or pid <= 1 or pid == os.getpid():
+        return None
+    # Numbers of processes are used again: it has to be one of ours.
+    told = subprocess.run(  # noqa: S603 - a number that we wrote ourselves
+        ["ps", "-o", "args=", "-p", str(pid)],  # noqa: S607 - where it lies differs from system to system
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    return pid if "kos-retry" in told or "kos_retry" in told else None
+
+
+def _recorded_options(records: Sequence[dict[str, Any]]) -> Raw:
+    """Return the options that a run was begun with; a journal of an older version has none, and what is not known is left out."""
+    begin: dict[str, Any] = next((r for r in records if r["type"] == "begin"), {})
+    options = begin.get("options")
+    return {name: value for name, value in options.items() if name in BY_FIELD} if isinstance(options, dict) else {}
+
+
+def _recorded_command(session: str, argv: Sequence[str]) -> list[str]:
+    if not argv:
+        raise InputError(f"session '{session}': its command is not recorded; say it after --")
+    if any(REDACTED in word for word in argv):
+        raise InputError(f"session '{session}': its command was recorded without a secret in it; say it after --")
+    return list(argv)
+
+
+def _enter(session: str, records: Sequence[dict[str, Any]]) -> None:
+    """Change to the directory that the session was begun in."""
+    cwd = next((r.get("cwd") for r in records if r["type"] == "begin"), None)
+    if isinstance(cwd, str) and cwd:
+        try:
+            os.chdir(cwd)
+        except OSError as error:
+            raise InputError(f"session '{session}' was begun in {cwd}: {error.strerror}") from error
+
+
+def _seconds_used(records: Sequence[dict[str, Any]]) -> float:
+    """Return the wall-clock time that the session has run, pauses between its parts left out."""
+    total, since, last = 0.0, None, None
+    for record in records:
+        at = _time(record.get("time"))
+        if at is None:
+            continue
+        if record["type"] in ("begin", "resume"):
+            total += (last - since) if since is not None and last is not None else 0.0
+            since = at
+        last = at
+    return max(0.0, total + ((last - since) if since is not None and last is not None else 0.0))
+
+
+def _time(text: Any) -> float | None:
+    try:
+        return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
+    except ValueError:
+        return None
