@@ -178,7 +178,7 @@ class _Code:
         """Return that the block may differ; see the port."""
         return True
 
-    def start(self, proposal: Proposal) -> _Code:
+    def start(self, *_: Any) -> _Code:
         """Return itself: the block is the attempt; see the port."""
         return self
 

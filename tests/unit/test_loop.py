@@ -54,6 +54,7 @@ class _World:
 
     def run(self):
         ports = ("proposer", "runner", "checks", "observer", "judge", "journal", "reporter", "clock", "memory")
+        ports += ("gate", "recovery", "supervisor")
         return Loop(**{name: _Port(self, name) for name in ports}, flaky_fails=self._flaky_fails).run()
 
 
@@ -65,7 +66,18 @@ class _Port:
     def _log(self, text):
         self._world.log.append(f"{self._name}.{text}")
 
-    def propose(self, attempt, history, decision):
+    is_there = False
+
+    def ask(self, proposal, decision):
+        return None
+
+    def next_step(self, proposal):
+        return None
+
+    def going_on(self, decision, step):
+        self._log("going_on")
+
+    def propose(self, attempt, history, decision, step):
         self._log(f"propose {attempt}")
         return Proposal(attempt, ["x"], {}, delivered=self._world._can_differ and bool(history))
 
@@ -204,9 +216,10 @@ def test_what_is_decided_is_written_before_it_is_told_and_acted_on():
         "judge.decide 1",
         "journal.attempt 1",
         "reporter.attempt 1",
+        "reporter.going_on",
         "clock.wait 0",
         "proposer.propose 2",
-    ] == world.log[3:9]
+    ] == world.log[3:10]
 
 
 def test_history_remembers_what_was_decided():

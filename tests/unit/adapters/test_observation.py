@@ -21,7 +21,7 @@ class _NoExtraction:
     """Extraction without extractors."""
 
     class _Found:
-        findings, artifacts, actions, failures, usage = (), (), (), {}, None
+        findings, artifacts, actions, failures, usage, totals, reported = (), (), (), {}, None, {}, False
 
     def begin(self, _material):
         return self

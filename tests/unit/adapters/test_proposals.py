@@ -11,6 +11,7 @@ from kos_retry.adapters.proposals import CommandProposer
 from kos_retry.engine.decide import decide
 from kos_retry.engine.redact import Redactor
 from kos_retry.model import Policy
+from kos_retry.outcome import NextStep
 from kos_retry.settings import DELIVERIES
 
 _HISTORY = list(a_history("error: no total", failing_constraints=["cart::total", "cart::tax"]))
@@ -31,7 +32,7 @@ def _proposer(tmp_path, delivery="none", argv=("agent", "-p"), environment=None)
 
 
 def _second(tmp_path, delivery="none", **fields):
-    return _proposer(tmp_path, delivery, **fields).propose(2, _HISTORY, _DECISION)
+    return _proposer(tmp_path, delivery, **fields).propose(2, _HISTORY, _DECISION, NextStep())
 
 
 def test_command_learns_which_attempt_it_is(tmp_path):
@@ -53,24 +54,26 @@ def test_type_of_what_was_thrown_is_nothing_to_run_again(tmp_path, failing, expe
     finding = {"kind": "test", "test_id": "cart::total", "error_type": "CartError"}
     artifact = {"name": "x", "payload": {"findings": [finding]}}
     history = a_history("no total", failing_constraints=failing, diagnostic_artifacts=[artifact])
-    path = _proposer(tmp_path).propose(2, history, _DECISION).environment["KOS_RETRY_FAILING_FILE"]
+    path = _proposer(tmp_path).propose(2, history, _DECISION, NextStep()).environment["KOS_RETRY_FAILING_FILE"]
     assert expected == Path(path).read_text()
 
 
 def test_first_attempt_has_no_files(tmp_path):
-    environment = _proposer(tmp_path).propose(1, [], None).environment
+    environment = _proposer(tmp_path).propose(1, [], None, NextStep()).environment
     assert {"KOS_RETRY_ATTEMPT", "KOS_RETRY_MAX_ATTEMPTS", "KOS_RETRY_SESSION", "KOS_RETRY_MARK"} == set(environment)
 
 
 def test_attempts_of_a_run_share_a_mark_that_no_other_run_has(tmp_path):
     one, other = _proposer(tmp_path), _proposer(tmp_path)
-    marks = [p.propose(n, [], None).environment["KOS_RETRY_MARK"] for p, n in ((one, 1), (one, 2), (other, 1))]
+    marks = [
+        p.propose(n, [], None, NextStep()).environment["KOS_RETRY_MARK"] for p, n in ((one, 1), (one, 2), (other, 1))
+    ]
     assert (True, False) == (marks[0] == marks[1], marks[0] == marks[2])
 
 
 def test_variables_of_an_outer_run_are_not_inherited(tmp_path):
     outer = {"KOS_RETRY_GUIDANCE": "old", "KOS_RETRY_OPT_TIMEOUT": "5s", "HOME": "/h"}
-    environment = _proposer(tmp_path, environment=outer).propose(1, [], None).environment
+    environment = _proposer(tmp_path, environment=outer).propose(1, [], None, NextStep()).environment
     assert (None, "5s", "/h") == tuple(environment.get(k) for k in outer)
 
 
