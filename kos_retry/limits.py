@@ -33,6 +33,11 @@ MAX_PROMPT_TOKENS = MAX_PROMPT_BYTES // BYTES_PER_TOKEN
 MAX_EXCERPT_LINES = 6
 MAX_EXCERPT_BYTES = 480
 
+# Failing constraints that the guidance lists by name; the file of them holds all (heuristic).
+MAX_CHECKLIST = 10
+# Every so many attempts the guidance asks for a new plan (loops that plan anew at every third step stay on course).
+REPLAN_EVERY = 3
+
 # Stagnation (original: DefaultStagnationPolicy).
 MAX_STAGNANT_ATTEMPTS = 2
 MAX_IDENTICAL_SIGNATURES = 2

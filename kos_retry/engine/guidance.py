@@ -73,6 +73,8 @@ def write(
         f"**{_directive(recommendation)}** {_sentence(evidence[0])}"
         + (f" It said {_code(evidence[1])}" if evidence[1] else ""),
         *told.guidance,
+        *_checklist(history[-1]),
+        *_replan(history, told.attempt),
         *(_avoid(rule) for rule in told.negative_constraints),
         *_changed(told.deltas),
         *_left(budget),
@@ -98,7 +100,7 @@ def _items(latest: FailureEnvelope, delta: DiagnosticDelta | None) -> tuple[str,
     stayed = delta.constraints_still_failing if delta else ()
     failing = [*stayed, *(c for c in latest.failing_constraints if c not in stayed)]
     if failing:
-        more = f" ({len(failing) - 1} more fail: see the list of failing constraints)" if len(failing) > 1 else ""
+        more = f" ({len(failing) - 1} more fail)" if len(failing) > 1 else ""
         still = " It failed before the last change too." if stayed else ""
         out.append(f"Look first at {_code(failing[0])}.{still}{more}")
     else:
@@ -108,6 +110,24 @@ def _items(latest: FailureEnvelope, delta: DiagnosticDelta | None) -> tuple[str,
     if latest.cause and latest.cause.fix:
         out.append(f"What would mend it: {_code(latest.cause.fix)}")
     return tuple(out)
+
+
+def _checklist(latest: FailureEnvelope) -> list[str]:
+    """Return everything that has to hold and does not, where that is more than the one thing to look at first."""
+    failing = latest.failing_constraints
+    if len(failing) < 2:
+        return []
+    shown = [f"- [ ] {_code(name)}" for name in failing[: limits.MAX_CHECKLIST]]
+    more = [f"- [ ] and {len(failing) - len(shown)} more"] if len(failing) > len(shown) else []
+    return ["\n".join(["Still to mend:", *shown, *more])]
+
+
+def _replan(history: Sequence[FailureEnvelope], attempt: int) -> list[str]:
+    """Return, for every so many attempts, the request for a new plan, with how the latest ones ended."""
+    if attempt % limits.REPLAN_EVERY:
+        return []
+    ended = [f"- attempt {e.attempt}: {_code(_first_line(e))}" for e in history[-limits.REPLAN_EVERY :]]
+    return ["\n".join(["Before anything else make a new plan, from the whole course so far:", *ended])]
 
 
 def _negative_constraints(history: Sequence[FailureEnvelope]) -> tuple[NegativeConstraint, ...]:

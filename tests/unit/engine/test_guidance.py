@@ -187,3 +187,19 @@ def test_guidance_has_one_heading_whatever_others_say(place, said):
 def test_guidance_holds_no_control_characters():
     text = _written(an_envelope("a\x1b[31mb\x07\x9bc\r\x00d"))
     assert [] == [c for c in text if not c.isprintable() and c != "\n"]
+
+
+def test_every_third_attempt_is_asked_for_a_new_plan():
+    history = a_history("A", "B", "C", "D", "E")
+    asked = [n + 1 for n in range(1, 6) if "make a new plan" in decide(history[:n], Policy()).guidance]
+    assert [3, 6] == asked
+
+
+def test_all_that_fails_is_a_checklist_up_to_a_bound():
+    failing = [f"t{n:02d}" for n in range(13)]
+    told = decide(a_history("A", failing_constraints=failing), Policy(max_prompt_bytes=4096)).guidance
+    assert (10, True) == (sum(f"- [ ] `t{n:02d}`" in told for n in range(13)), "- [ ] and 3 more" in told)
+
+
+def test_one_failing_constraint_needs_no_list():
+    assert "- [ ]" not in decide(a_history("A", failing_constraints=["t"]), Policy()).guidance
