@@ -38,7 +38,7 @@ def test_interrupt_key_in_the_wait_between_attempts_ends_the_run_with_130(kos_re
 
 def test_interrupt_key_ends_the_run_where_the_command_has_an_exit_code_of_its_own_for_it(kos_retry, terminal):
     line = "trap 'exit 2' INT; echo ready; sleep 321"
-    running = terminal.start(kos_retry.path, "run", "--delay", "0s", "--timeout", "2s", "--", "sh", "-c", line)
+    running = terminal.start(kos_retry.path, "run", "--delay", "0s", "--timeout", "15s", "--", "sh", "-c", line)
     terminal.wait_for(b"ready")
     terminal.type(b"\x03")
     running.wait(45)
