@@ -38,9 +38,16 @@ class StoreMemory:
         self._command_line = " ".join(shown_argv)
         self._warn = warn
         self._lost = False
+        # What earlier runs made of a failure does not change while this one goes on.
+        self._recalled: dict[str, Known | None] = {}
 
     def recall(self, latest: FailureEnvelope) -> Known | None:
         """Return what is known of a failure, None where that is nothing."""
+        if latest.signature not in self._recalled:
+            self._recalled[latest.signature] = self._asked(latest)
+        return self._recalled[latest.signature]
+
+    def _asked(self, latest: FailureEnvelope) -> Known | None:
         if self._location.file is not None and not os.path.exists(self._location.file):
             return None
         now = datetime.now(UTC)
