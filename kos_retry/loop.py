@@ -111,6 +111,8 @@ class Loop:
         """Decide anew over a past: budgets may have been lifted. Return how the run ends where there is no reason to go on."""
         self._decision = self._judge.decide(self._history, self._clock.now() - self._began)
         step = self._next_step(self.propose(), self._decision)
+        if step is not None and step.cancelled_by is not None:
+            return self._cancelled(step.cancelled_by, len(self._history))
         if step is not None:
             self._step = step
             return None
@@ -145,14 +147,19 @@ class Loop:
         self._decision = decision
         self._journal.attempt(envelope, decision)
         self._reporter.attempt(envelope, decision)
+        decided_at = self._clock.now()
         step = None if outcome.sink_closed or outcome.cancelled_by is not None else self._next_step(proposal, decision)
         if step is None:
             return self._stopped(outcome)
+        if step.cancelled_by is not None:
+            return self._cancelled(step.cancelled_by)
         self._reporter.going_on(decision, step)
         self._step = step
-        interrupted = self._clock.wait(decision.delay_seconds or 0.0)
+        # A step that took its time was a wait, too: the wait that was decided ends before the deadline, a longer one may not.
+        left = (decision.delay_seconds or 0.0) - (self._clock.now() - decided_at)
+        interrupted = self._clock.wait(max(0.0, left))
         if interrupted is not None:
-            return self._end(self._result(CANCELLED, _SIGNAL_BASE + interrupted), counts=False)
+            return self._cancelled(interrupted)
         self._attempt += 1
         return None
 
@@ -162,6 +169,7 @@ class Loop:
         if refusal is None:
             return None
         self._reporter.refused(refusal)
+        self.started(proposal)
         code = self._history[-1].exit_code or 1 if self._history else _NOT_STARTED
         result = self._result(FAILED, code, attempts=len(self._history))
         result.stop_reason = refusal.stop_reason
@@ -174,11 +182,14 @@ class Loop:
         if decision.recommendation == "continue":
             return NextStep()
         if decision.recommendation == "pivot_strategy":
-            ran = self._recovery.next_step(proposal)
+            step = self._recovery.next_step(proposal)
+            if step is not None:
+                return step
             # Running the same thing again is no pivot.
-            if ran is not None or self._proposer.can_differ() or self._pivot_retries:
-                return NextStep(ran=ran)
-        if decision.recommendation == "escalate_to_supervisor":
+            if self._proposer.can_differ() or self._pivot_retries:
+                return NextStep()
+        if decision.recommendation in ("pivot_strategy", "escalate_to_supervisor"):
+            # A pivot that nothing is left for is a matter for whoever can be asked.
             step = self._supervisor.ask(proposal, decision)
             self._stop_reason = "escalated" if step is None and self._supervisor.is_there else None
             return step
@@ -200,6 +211,9 @@ class Loop:
         result.stop_reason = self._stop_reason
         # What was cut short says nothing about what it would have come to.
         return self._end(result, counts=status == FAILED and not outcome.sink_closed)
+
+    def _cancelled(self, signal: int, attempts: int | None = None) -> Result:
+        return self._end(self._result(CANCELLED, _SIGNAL_BASE + signal, attempts), counts=False)
 
     def _result(self, status: str, code: int, attempts: int | None = None) -> Result:
         used = self._attempt if attempts is None else attempts

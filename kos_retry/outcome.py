@@ -128,13 +128,17 @@ class Outcome:
 
 
 class NextStep:
-    """How a run goes on: the recovery step that ``ran`` first, if any, and what a supervisor said to the next attempt."""
+    """How a run goes on: the recovery step that ``ran`` first, if any, and what a supervisor said to the next attempt.
 
-    __slots__ = ("guidance", "ran")
+    ``cancelled_by`` is the number of a signal that came meanwhile, and ends the run instead.
+    """
 
-    def __init__(self, ran: str | None = None, guidance: str = "") -> None:
+    __slots__ = ("cancelled_by", "guidance", "ran")
+
+    def __init__(self, ran: str | None = None, guidance: str = "", cancelled_by: int | None = None) -> None:
         self.ran = ran
         self.guidance = guidance
+        self.cancelled_by = cancelled_by
 
 
 class Refusal:

@@ -70,8 +70,8 @@ class PolicyGate(Protocol):
 class Recovery(Protocol):
     """The ladder of recovery steps, each tried once."""
 
-    def next_step(self, proposal: Proposal) -> str | None:
-        """Run the next step of the ladder and return what ran; None where there is none left."""
+    def next_step(self, proposal: Proposal) -> NextStep | None:
+        """Run the next step of the ladder and return how to go on; None where there is none left."""
 
 
 class Supervisor(Protocol):

@@ -6,6 +6,8 @@ goes to our standard error; only an answer on standard output of one that is ask
 
 from __future__ import annotations
 
+import os
+
 from kos_retry import limits
 from kos_retry.adapters.process import standard
 from kos_retry.adapters.process.runner import ProcessRunner, RunnerOptions
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from kos_retry.engine.redact import Redactor
     from kos_retry.model import Decision
     from kos_retry.outcome import Outcome
+    from kos_retry.ports import RunningAttempt
 
 _SHELL = ("/bin/sh", "-c")
 _ALLOW = frozenset({"yes", "allow", "approve"})
@@ -35,31 +38,34 @@ class Helpers:
 
     def run(self, command: str, proposal: Proposal, seconds: float | None = None) -> Outcome:
         """Run a command of the shell, its output on our standard error."""
-        return self._run(command, proposal, b"", seconds, None)[0]
+        return self._start(command, proposal, b"", seconds, standard.STDERR).wait()
 
     def ask(self, command: str, proposal: Proposal, question: Any, seconds: float) -> tuple[Outcome, bytes]:
         """Run a command with a question as JSON on standard input; return how it ended and what it answered."""
         from kos_retry.text.jsonline import json_line
 
-        return self._run(command, proposal, json_line(question).encode("ascii") + b"\n", seconds, standard.Held())
+        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            asked = self._start(command, proposal, json_line(question).encode("ascii") + b"\n", seconds, nowhere)
+            outcome = asked.wait()
+        finally:
+            os.close(nowhere)
+        return outcome, asked.captured()[0].head
 
-    def _run(
-        self, command: str, proposal: Proposal, stdin: bytes, seconds: float | None, held: standard.Held | None
-    ) -> tuple[Outcome, bytes]:
+    def _start(
+        self, command: str, proposal: Proposal, stdin: bytes, seconds: float | None, stdout: int
+    ) -> RunningAttempt:
         options = RunnerOptions(
             timeout_seconds=seconds or self._options.timeout_seconds,
             deadline_at=self._options.deadline_at,
             deadline_seconds=self._options.deadline_seconds,
             grace_seconds=self._options.grace_seconds,
-            outputs=(standard.STDERR, standard.STDERR),
-            held=held,
+            outputs=(stdout, standard.STDERR),
             closed=self._options.closed,
         )
-        running = ProcessRunner(self._signals, options).start(
+        return ProcessRunner(self._signals, options).start(
             Proposal(proposal.attempt, (*_SHELL, command), proposal.environment, stdin)
         )
-        outcome = running.wait()
-        return outcome, running.captured()[0].head if held is not None else b""
 
 
 class Ladder:
@@ -70,17 +76,17 @@ class Ladder:
         self._helpers = helpers
         self._tell = tell
 
-    def next_step(self, proposal: Proposal) -> str | None:
+    def next_step(self, proposal: Proposal) -> NextStep | None:
         """Run the next step; see the port."""
         while self._left:
             command = self._left.pop(0)
             self._tell(f"recovery step: {command}")
             outcome = self._helpers.run(command, proposal)
             if outcome.succeeded:
-                return command
+                return NextStep(ran=command)
             if outcome.cancelled_by is not None:
-                return None
-            self._tell(f"the recovery step failed with exit code {outcome.exit_code}: {command}")
+                return NextStep(cancelled_by=outcome.cancelled_by)
+            self._tell(f"the recovery step failed: {_ended(outcome)}: {command}")
         return None
 
 
@@ -157,6 +163,8 @@ class CommandSupervisor:
             return None
         question = self._redactor.value({"attempt": proposal.attempt, "decision": decision.model_dump(mode="json")})
         outcome, said = self._helpers.ask(self._command, proposal, question, limits.ESCALATION_SECONDS)
+        if outcome.cancelled_by is not None:
+            return NextStep(cancelled_by=outcome.cancelled_by)
         if not outcome.succeeded:
             self._tell(f"nobody helped: {_ended(outcome)}")
             return None
@@ -189,7 +197,7 @@ def _object(said: bytes) -> dict[str, Any]:
 
 def _ended(outcome: Outcome) -> str:
     if outcome.timed_out:
-        return f"it did not answer within {outcome.limit_seconds:g}s"
+        return f"it did not end within {outcome.limit_seconds:g}s"
     return f"it ended with exit code {outcome.exit_code}"
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kos_retry.settings import RunSettings
 
 _PREFIX = "kos-retry: "
+# Stop reasons of a run whose next attempt was decided for, and refused.
+_REFUSED = ("gate_denied", "verdict_void")
 # How reports and exit code fit together, where that needs saying.
 _REPORTS = {
     "masked_failure": "the command exited with 0, and its own report tells of failures",
@@ -149,7 +151,10 @@ class TerminalReporter:
         left = max(0, self._max_attempts - result.attempts)
         saved = f", {left} not tried" if left and result.status != CANCELLED else ""
         why = "; ".join(printable(r.evidence) for r in decision.reasons)
-        reason = f" ({decision.stop_reason})" if decision.stop_reason and result.status != CANCELLED else ""
+        stop = result.stop_reason or decision.stop_reason
+        if result.stop_reason in _REFUSED:
+            why = "the gate said no"
+        reason = f" ({stop})" if stop and result.status != CANCELLED else ""
         tell(f"stopped after {count(result.attempts, 'attempt')}{saved}: {why}{reason}")
         if decision.fix:
             tell(f"to mend it: {printable(decision.fix)}")

@@ -7,7 +7,7 @@ from builders import an_envelope
 
 from kos_retry.loop import Loop
 from kos_retry.model import Budget, Decision, Reason, Recommendation, StagnationAssessment
-from kos_retry.outcome import Broken, Outcome, Proposal
+from kos_retry.outcome import Broken, NextStep, Outcome, Proposal, Refusal
 
 
 def _outcome(code: int, **fields) -> Outcome:
@@ -42,7 +42,13 @@ class _World:
         broken=(),
         cancelled_in_check=None,
         flaky_fails=False,
+        delay=0.0,
     ):
+        self.delay = delay
+        self.time = 0.0
+        self.step, self.help, self.is_there = None, None, False
+        self.step_seconds = 0.0
+        self.refusals = []
         self._outcomes = list(outcomes)
         self._recommendations = list(recommendations)
         self._can_differ = can_differ
@@ -66,13 +72,21 @@ class _Port:
     def _log(self, text):
         self._world.log.append(f"{self._name}.{text}")
 
-    is_there = False
+    @property
+    def is_there(self):
+        return self._world.is_there
 
     def ask(self, proposal, decision):
-        return None
+        if self._name == "gate":
+            return self._world.refusals.pop(0) if self._world.refusals else None
+        return self._world.help
 
     def next_step(self, proposal):
-        return None
+        self._world.time += self._world.step_seconds
+        return self._world.step
+
+    def refused(self, refusal):
+        self._log(f"refused {refusal.stop_reason}")
 
     def going_on(self, decision, step):
         self._log("going_on")
@@ -108,7 +122,7 @@ class _Port:
 
     def decide(self, history, seconds_used):
         self._log(f"decide {len(history)}")
-        return _decision(self._world._recommendations.pop(0))
+        return _decision(self._world._recommendations.pop(0), self._world.delay)
 
     def begin(self):
         self._log("begin")
@@ -129,7 +143,7 @@ class _Port:
         self._log(f"remember {result.status}")
 
     def now(self):
-        return 0.0
+        return self._world.time
 
 
 _RUNS = {
@@ -255,3 +269,61 @@ def test_what_counts_is_remembered_after_all_is_told(world, statuses):
 def test_result_says_whether_the_attempts_differed(can_differ):
     world = _World([_outcome(1), _outcome(2)], ["continue", "halt_loop"], can_differ=can_differ)
     assert can_differ == world.run().differed
+
+
+def _stepping(recommendation, *, step=None, help_=None, is_there=False, outcomes=2):
+    """Return a run's result and log where recovery and supervisor say how it goes on after a failure."""
+    world = _World([_outcome(3)] + [_outcome(0)] * (outcomes - 1), [recommendation])
+    world.step, world.help, world.is_there = step, help_, is_there
+    return world.run(), world.log
+
+
+_STEPS = {
+    "step-ran": (("pivot_strategy", NextStep(ran="clean"), None, False), ("repaired", 0, None)),
+    "no-step": (("pivot_strategy", None, None, False), ("failed", 3, None)),
+    "help-instead-of-a-step": (("pivot_strategy", None, NextStep(), True), ("flaky", 0, None)),
+    "no-help-instead-of-a-step": (("pivot_strategy", None, None, True), ("failed", 3, "escalated")),
+    "signal-during-a-step": (("pivot_strategy", NextStep(cancelled_by=2), None, False), ("cancelled", 130, None)),
+    "help": (("escalate_to_supervisor", None, NextStep(), True), ("flaky", 0, None)),
+    "no-help": (("escalate_to_supervisor", None, None, True), ("failed", 3, "escalated")),
+    "nobody-there": (("escalate_to_supervisor", None, None, False), ("failed", 3, None)),
+    "signal-during-help": (
+        ("escalate_to_supervisor", None, NextStep(cancelled_by=15), True),
+        ("cancelled", 143, None),
+    ),
+    "halt-asks-nobody": (("halt_loop", NextStep(ran="clean"), NextStep(), True), ("failed", 3, None)),
+}
+
+
+@pytest.mark.parametrize(("given", "expected"), _STEPS.values(), ids=_STEPS)
+def test_recovery_and_supervisor_say_how_it_goes_on(given, expected):
+    recommendation, step, help_, is_there = given
+    result, _ = _stepping(recommendation, step=step, help_=help_, is_there=is_there)
+    assert expected == (result.status, result.exit_code, result.stop_reason)
+
+
+_REFUSALS = {
+    "first": ([_outcome(0)], [Refusal("gate_denied", "no")], ("failed", 125, 0, "gate_denied")),
+    "second": ([_outcome(3)], [None, Refusal("verdict_void", "no")], ("failed", 3, 1, "verdict_void")),
+    "signal": ([_outcome(3)], [None, Refusal("cancelled", "no", 15)], ("cancelled", 143, 1, "cancelled")),
+}
+
+
+@pytest.mark.parametrize(("outcomes", "refusals", "expected"), _REFUSALS.values(), ids=_REFUSALS)
+def test_refused_attempt_is_not_started(outcomes, refusals, expected):
+    world = _World(outcomes, ["continue"])
+    world.refusals = list(refusals)
+    result = world.run()
+    assert expected == (result.status, result.exit_code, result.attempts, result.stop_reason)
+    assert len(refusals) - 1 == len([entry for entry in world.log if entry.startswith("runner.start")])
+
+
+def test_time_of_a_step_is_taken_off_the_wait():
+    world = _World([_outcome(3), _outcome(0)], ["pivot_strategy"], delay=5.0)
+    world.step, world.step_seconds = NextStep(ran="clean"), 3.0
+    world.run()
+    assert ["clock.wait 2"] == [entry for entry in world.log if entry.startswith("clock.wait")]
+
+
+def test_signal_that_the_work_is_done_is_why_the_run_ended():
+    assert "done_signal" == _World([_outcome(0, done=True)]).run().stop_reason
