@@ -254,6 +254,11 @@ def completed(envelope: FailureEnvelope, findings: Sequence[Finding] = ()) -> Fa
         if classify.tells_of_cancelling(envelope):
             category = Category.CONTEXT_CANCELLED
     found = envelope.cause
+    if category is Category.SUCCESS and _did_nothing(envelope):
+        category = Category.EXECUTION_FAILURE
+        found = Cause(
+            kind=CauseKind.NO_OUTPUT, rule="no-action-no-word", evidence="neither an action nor a word, and exit code 0"
+        )
     if (
         found is None
         and category in (Category.EXECUTION_FAILURE, Category.UNKNOWN)
@@ -267,3 +272,12 @@ def completed(envelope: FailureEnvelope, findings: Sequence[Finding] = ()) -> Fa
             findings=trusted_findings(findings),
         )
     return envelope.model_copy(update={"category": category, "cause": found})
+
+
+def _did_nothing(envelope: FailureEnvelope) -> bool:
+    """Return whether a caller that tells actions and output told of neither: an agent that did not do its work.
+
+    Callers that leave these fields out say nothing about them.
+    """
+    told = {"error_message", "executed_actions"} <= envelope.model_fields_set
+    return told and not (envelope.category is Category.SUCCESS or envelope.error_message or envelope.executed_actions)

@@ -158,6 +158,23 @@ def test_missing_category_is_computed(given, category):
     assert category == completed(FailureEnvelope.model_validate(given)).category
 
 
+@pytest.mark.parametrize(
+    ("given", "category", "cause"),
+    [
+        ({"error_message": "", "executed_actions": []}, "execution_failure", "no_output"),
+        ({"error_message": "", "executed_actions": [], "failing_constraints": []}, "execution_failure", "no_output"),
+        ({"error_message": "", "executed_actions": ["edit"]}, "success", None),
+        ({"error_message": ""}, "success", None),
+        ({"executed_actions": []}, "success", None),
+        ({}, "success", None),
+        ({"error_message": "", "executed_actions": [], "category": "success"}, "success", None),
+    ],
+)
+def test_agent_that_did_and_said_nothing_did_not_succeed(given, category, cause):
+    done = completed(FailureEnvelope.model_validate({"exit_code": 0, **given}))
+    assert (category, cause) == (done.category, done.cause and done.cause.kind)
+
+
 def test_missing_cause_is_read_from_the_message():
     assert (
         "text-connection-reset" == completed(FailureEnvelope(exit_code=1, error_message="connection reset")).cause.rule
