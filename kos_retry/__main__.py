@@ -21,7 +21,12 @@ def main() -> None:
             _leave(status)
     from kos_retry.cli.app import main as typer_main
 
-    typer_main()
+    try:
+        typer_main()
+    except SystemExit:
+        # To an agent the status of a wrong call means "do not stop": a hook has none.
+        if words[:1] != ["hook"]:
+            raise
 
 
 def _forget_strangers() -> None:

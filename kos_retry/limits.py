@@ -44,6 +44,11 @@ MAX_IDENTICAL_SIGNATURES = 2
 # Identical calls in a row inside one attempt before it counts as a repeat (three is what agents' own
 # loop guards converged on).
 MAX_REPEATED_ACTIONS = 3
+# How often in a row an agent that wants to stop is sent back to work: as many times as agents' own loop
+# guards allow, and well below the eight after which they overrule such hooks.
+MAX_STOP_BLOCKS = 3
+# The end of the record of calls in which repetitions are looked for: about 700 calls.
+HOOK_CALLS_BYTES = 64 * 1024
 # Transient failures in a row before a human should look (agents' own reconnect loops give up at five).
 MAX_TRANSIENT_RETRIES = 5
 # Unreadable answers in a row: the second asks for another approach, the third for a human.

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from kos_retry.errors import KosRetryError
-from kos_retry.limits import SESSION_MAX_AGE
+from kos_retry.limits import MAX_REPEATED_ACTIONS, SESSION_MAX_AGE
 from kos_retry.settings import RUN_OPTIONS, Raw
 
 app = typer.Typer(
@@ -282,6 +282,25 @@ def report(
     from kos_retry.cli import sessions as work
 
     work.report(session, state_dir, _chosen(form, _FORMATS))
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+def hook(
+    context: typer.Context,
+    session: Annotated[
+        str | None,
+        typer.Option("--session", metavar="ID", help="The session; the one that this runs in without it."),
+    ] = None,
+    state_dir: StateDir = None,
+    max_repeated_actions: Annotated[
+        int,
+        typer.Option("--max-repeated-actions", metavar="N", help="Same successful calls in a row that say nothing."),
+    ] = MAX_REPEATED_ACTIONS,
+) -> None:
+    """Answer an agent's hook: JSON on standard input, JSON on standard output, never a fault of its own."""
+    from kos_retry.cli import hook as work
+
+    work.hook(session, state_dir, max_repeated_actions, context.args)
 
 
 @app.command()

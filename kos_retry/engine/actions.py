@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -31,6 +32,9 @@ _INCIDENTAL = frozenset(
     }
 )
 
+# Fields of a result that hold nothing but the time that it took.
+_DURATION = re.compile(r"(?i)(?:duration|elapsed)(?:_?(?:ms|millis|seconds|secs|s))?$")
+
 
 def fingerprint(action: Action) -> str:
     """Return what identifies an action: its name and input, keys sorted deeply, list order kept.
@@ -54,16 +58,18 @@ def label(action: Action, limit: int = 120) -> str:
     return cut_bytes(f"{action.name} {orjson.dumps(action.input, option=orjson.OPT_SORT_KEYS).decode()}", limit)
 
 
-def longest_repeat(actions: Sequence[Action]) -> tuple[int, Action | None]:
-    """Return how often in a row one action was repeated at most, with the same result, and that action.
+def mark(action: Action) -> str:
+    """Return what identifies an action together with what came of it; the time that something took is no difference."""
+    return f"{fingerprint(action)}:{xxhash.xxh3_64_hexdigest(_outcome(action.result))}"
 
-    The time that something took is no difference.
-    """
-    best, best_action, run, before = 0, None, 0, None
+
+def longest_repeat(actions: Sequence[Action]) -> tuple[int, Action | None]:
+    """Return how often in a row one action was repeated at most, with the same result, and that action."""
+    best, best_action, run, before = 0, None, 0, ""
     for action in actions:
-        mark = (fingerprint(action), _outcome(action.result))
-        run = run + 1 if mark == before else 1
-        before = mark
+        seen = mark(action)
+        run = run + 1 if seen == before else 1
+        before = seen
         if run > best:
             best, best_action = run, action
     return best, best_action
@@ -80,9 +86,15 @@ def counted(actions: Iterable[Action]) -> dict[str, tuple[int, Action]]:
 
 def _outcome(result: Any) -> bytes:
     """Return what two results have in common where they differ only in the time that something took."""
-    if isinstance(result, str):
-        result = without_times(result)
-    return orjson.dumps(result, option=orjson.OPT_SORT_KEYS)
+    return orjson.dumps(_timeless(result), option=orjson.OPT_SORT_KEYS)
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_times(value)
+    if isinstance(value, dict):
+        return {key: _timeless(item) for key, item in value.items() if not _DURATION.search(key)}
+    return [_timeless(item) for item in value] if isinstance(value, list) else value
 
 
 def _canonical(action: Action) -> bytes:

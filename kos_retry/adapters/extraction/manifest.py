@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kos_retry.adapters.extraction.hook_format import HookFormat, read_hook_format
 from kos_retry.errors import ManifestError
 from kos_retry.limits import EXTRACTOR_MAX_TIMEOUT_SECONDS, EXTRACTOR_PROTOCOL, EXTRACTOR_TIMEOUT_SECONDS
 from kos_retry.text.durations import format_duration, parse_duration
@@ -50,6 +51,7 @@ class Manifest(NamedTuple):
     names a script with a function ``extract(request)`` that a host process can load instead of starting the
     command. ``priority`` settles which of two findings is trusted: the lower number. A ``fallback`` is asked only
     where no other extractor found more than a guess; its findings name what failed, and the message stays the output's own.
+    ``hook`` is the format in which the agent whose transcripts it reads asks its hooks, if it has any.
     """
 
     id: str
@@ -63,6 +65,7 @@ class Manifest(NamedTuple):
     timeout: float = EXTRACTOR_TIMEOUT_SECONDS
     description: str = ""
     match: Match = Match()
+    hook: HookFormat | None = None
 
     def argv(self) -> list[str]:
         """Return the command with its placeholders filled in."""
@@ -81,7 +84,7 @@ class Manifest(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """Return what the manifest says."""
         fields = {name: value for name, value in self._asdict().items() if name != "directory"}
-        return {**fields, "match": self.match._asdict()}
+        return {**fields, "match": self.match._asdict(), "hook": self.hook._asdict() if self.hook else None}
 
 
 def read_manifest(directory: Path) -> Manifest:
@@ -216,4 +219,5 @@ _KEYS: dict[str, Callable[[Any], Any]] = {
     "timeout": _timeout,
     "description": _text,
     "match": _match,
+    "hook": read_hook_format,
 }

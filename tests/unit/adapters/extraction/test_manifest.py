@@ -70,6 +70,8 @@ _WRONG = {
     "selector is a text": ({}, '[match]\ncontains = "x"\n', "match.contains: should be a list of strings"),
     "selector of nothing": ({}, '[match]\ncontains = [""]\n', "match.contains: should be a list of strings"),
     "unknown selector": ({}, '[match]\nexit = ["1"]\n', "match.exit: there is no such key; known are reports, "),
+    "hook without an event": ({}, '[hook]\nstop = ["Stop"]\n', "hook.event: the key is missing"),
+    "hook is a text": ({"hook": '"x"'}, "", "hook: should be a table"),
     "not TOML": ({}, "[match\n", "not valid TOML"),
 }
 
