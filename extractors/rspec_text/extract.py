@@ -17,6 +17,8 @@ MAX_LINES = 80
 MAX_BLOCKS = 2000
 MAX_NAME_CHARS = 500
 
+Place = tuple[str | None, int | None]
+
 _ENTRY = re.compile(r"^ {2,6}\d{1,6}\) (.{0,2000})$")
 _OUTSIDE = re.compile(r"^An error occurred (while loading|in an?) (.{1,400}?)\.?(?: - Did you mean\?)?$")
 _RERUN = re.compile(r"^rspec (\S{1,600}?)(?::(\d{1,9})|\[[\d:]{1,60}\])? # (.{0,2000})$")
@@ -45,7 +47,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
-        self.places: dict[str, tuple[str, int | None]] = {}
+        self.places: dict[str, Place] = {}
         self._failures = False
         self._open: Block | None = None
 
@@ -75,30 +77,42 @@ class Reader:
 def extract(request: Request) -> Answer:
     """Answer with the failed examples of all reports and streams, each once."""
     answer = Answer()
-    seen: dict[str, int] = {}
+    names = Names()
     for report in request.reports:
-        for example in examples(report.path):
-            name = _distinct(example.name, example.place, seen)
-            _add(answer, request, name, example.saying, example.place)
+        for example in examples(report):
+            if name := names.of(example.name, example.place):
+                _add(answer, request, name, example.saying, example.place)
     readers: dict[str, Reader] = {}
     for line in request.lines():
         readers.setdefault(line.source, Reader()).feed(line)
-    told = set(seen)
-    seen.clear()
+    told, names = names.given, Names()
     for reader in readers.values():
         for block in reader.blocks:
             place = (block.file, None) if block.file else reader.places.get(block.name, (None, None))
-            name = _distinct(request.relative(block.name), place, seen)
-            if name not in told:
-                _add(answer, request, name, read(block.lines), place, block)
+            saying = read(block.lines)
+            name = names.of(request.relative(block.name), place, (saying.path, saying.line))
+            if name and name not in told:
+                _add(answer, request, name, saying, place, block)
     answer.findings = answer.findings[: request.max_findings]
     return answer
 
 
-def _distinct(name: str, place: tuple[str | None, int | None], seen: dict[str, int]) -> str:
-    """Return the name; of several examples that are called the same, the later ones with their place."""
-    seen[name] = seen.get(name, 0) + 1
-    return name if name and seen[name] == 1 else f"{name} ({place[0]}:{place[1]})".strip()
+class Names:
+    """The names of examples. What has the same description is another example only where it stands or fails elsewhere."""
+
+    def __init__(self) -> None:
+        self.given: set[str] = set()
+        self._known: set[tuple[str, Place, Place]] = set()
+
+    def of(self, description: str, place: Place, failed_at: Place = (None, None)) -> str:
+        """Return the name of an example: its description, with its place where another one has it; nothing if it was named."""
+        if (description, place, failed_at) in self._known:
+            return ""
+        self._known.add((description, place, failed_at))
+        first = bool(description) and description not in self.given
+        name = description if first else f"{description} ({place[0]}:{place[1]})".strip()
+        self.given.add(name)
+        return name
 
 
 def _add(
@@ -106,7 +120,7 @@ def _add(
     request: Request,
     name: str,
     saying: Saying,
-    place: tuple[str | None, int | None],
+    place: Place,
     block: Block | None = None,
 ) -> None:
     path, line = (saying.path, saying.line) if saying.path else place

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from saying import Saying, place_of, told
 
+from kos_retry.sdk import Report
+from kos_retry.sdk.json_files import document, object_of, objects_of
 from kos_retry.text.escapes import plain_text
 
-MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_FRAMES = 200
 # How an expectation that was not met is raised: it says no more than that the example failed.
 NOT_MET = ("ExpectationNotMetError", "MultipleExpectationsNotMetError")
@@ -24,17 +24,11 @@ class Example(NamedTuple):
     saying: Saying
 
 
-def examples(path: str) -> Iterator[Example]:
-    """Yield the failed examples of the report at ``path``; nothing where it is no such report, or cut off."""
-    with open(path, "rb") as report:
-        raw = report.read(MAX_FILE_BYTES)
-    try:
-        data = json.loads(raw)
-    except (ValueError, RecursionError):
-        return
-    listed = data.get("examples") if isinstance(data, dict) else None
-    for entry in listed if isinstance(listed, list) else ():
-        if isinstance(entry, dict) and entry.get("status") == "failed":
+def examples(report: Report) -> Iterator[Example]:
+    """Yield the failed examples of a report, of one that is cut off the complete ones; nothing where it is no such report."""
+    data, _ = document(report)
+    for entry in objects_of(object_of(data).get("examples")):
+        if entry.get("status") == "failed":
             yield _example(entry)
 
 

@@ -17,8 +17,9 @@ _NOISE = (
     b"  42% |#########             | 12.5 MiB/s\n",
 )
 _JUNK = b"\xff\xfe\xc3( \xe2\x82 \xed\xa0\x80 \xf4\x90\x80\x80\n"
-# A word, but not one in an escape sequence; and what a program writes for programs, which has no colours.
-_WORD = re.compile(rb"(\x1b[^a-zA-Z]{0,64}[a-zA-Z])|([^\s\x1b]+)")
+# A word, but not one in an escape sequence, and no character that is cut through; and what a program writes for programs,
+# which has no colours.
+_WORD = re.compile(rb"(\x1b[^a-zA-Z]{0,64}[a-zA-Z])|([^\s\x1b]{1,200}(?![\x80-\xbf]))")
 _FOR_PROGRAMS = (b"{", b"[{")
 _TIMES = 10
 _ALL = ("kind", "test_id", "error_type", "code")
