@@ -1,6 +1,7 @@
 """Exceptions from Python tracebacks in the output.
 
-A program dies of the last one; what stands before was most likely handled and logged, so it is only a guess.
+A program dies of the last one; what stands before was most likely handled and logged, so it is only a guess. So is the last one
+where it says so itself, or where the program went on and says what failed instead.
 Of a chain the root cause is told, of an exception group every leaf. Where `unittest` heads a traceback, it is
 that test's.
 """
@@ -47,6 +48,7 @@ def extract(request: Request) -> Answer:
                 source == deadly
                 and number == len(units)
                 and reader.lines_since <= LAST_WORDS
+                and not (reader.went_on or unit[-1].survived)
                 and request.exit_code != 0
             )
             for chain in chains(unit):

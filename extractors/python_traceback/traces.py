@@ -28,6 +28,14 @@ _EXCEPTION = re.compile(r"^([^\W\d][\w.]{0,200}(?:\.<locals>\.[\w.]{1,100})?)(?:
 _SUB_EXCEPTIONS = re.compile(r"\(\d{1,9} sub-exceptions?\)$")
 _SEPARATOR = re.compile(r"^(.{0,160}?)(\+-)?\+-{3,60} (?:\d{1,9}|\.{3}) -{3,60}$")
 _RULE = re.compile(r"\+-{10,60}")
+# What is printed above a traceback that nothing dies of, and what is said of one behind its message.
+SURVIVED = ("Exception ignored in", "Exception ignored on", "--- Logging error ---")
+_HANDLED = re.compile(
+    r"[(,;] {0,2}(?:ignor(?:ed|ing)|handled|retrying|will retry|continuing|skipp(?:ed|ing)|non-fatal)\b[^()]{0,80}\)?$"
+)
+# What a program says that went on and failed at something else; who only passes on an exit code says nothing of its own.
+_FAILED = re.compile(r"^(?!.{0,20}\b(?:[Jj]ob|[Cc]ommand|[Pp]rocess|[Ss]cript) failed)[A-Za-z][\w@/.' -]{1,80} failed: \S.{2,400}$")
+_PASSED_ON = re.compile(r"(?i)\b(?:exit|exited|status|code|signal)\b")
 _REPORT_HEADING = re.compile(r"^={1,300} (FAILURES|ERRORS)? ?")
 # How `unittest` heads a traceback: `FAIL: test_x (tests.test_a.Case.test_x) [what] (n=1)`.
 _TEST = re.compile(r"^(?:FAIL|ERROR): ([\w.]{1,200}) \(([\w.]{1,400})\)(?: ([\[(].{1,200}[\])]))?$")
@@ -46,6 +54,7 @@ class Trace:
     # Without a heading, only what cannot be compiled is reported.
     loose: bool = False
     fatal: bool = False
+    survived: bool = False
     type: str = ""
     message: list[str] = field(default_factory=list)
     last: Line | None = None
@@ -58,7 +67,10 @@ class Reader:
     def __init__(self, limit: int) -> None:
         self.traces: deque[Trace] = deque(maxlen=max(1, limit) * 4)
         self.lines_since = 0
+        # Whether it is said behind the last traceback that something else failed.
+        self.went_on = False
         self._open: Trace | None = None
+        self._above = ""
         self._linked = False
         self._leaf_prefix: str | None = None
         self._in_test_report = False
@@ -69,11 +81,16 @@ class Reader:
         text = line.text
         if text.strip():
             self.lines_since += 1
+            self.went_on = self.went_on or (" failed: " in text and says_what_failed(text))
         if text.startswith("=") and text.endswith("=") and (heading := _REPORT_HEADING.match(text)):
             self._in_test_report = bool(heading[1])
-        if self._open is not None and self._continue(self._open, line):
-            return
-        self._begin(line)
+        if self._open is None or not self._continue(self._open, line):
+            self._begin(line)
+        self._above = text
+
+    def _belongs(self) -> None:
+        """Count from here what follows the last traceback."""
+        self.lines_since, self.went_on = 0, False
 
     def _begin(self, line: Line) -> None:
         text = line.text
@@ -116,6 +133,7 @@ class Reader:
         leaf = bool(self._leaf_prefix) and prefix.startswith((self._leaf_prefix or "")[:-2])
         if len(prefix) <= MAX_PREFIX_CHARS:
             self._open = Trace(line, prefix, group, leaf, self._linked, self._test)
+            self._open.survived = self._above.startswith(SURVIVED)
         if leaf:
             self._leaf_prefix = None
         self._linked, self._test = False, ""
@@ -137,7 +155,8 @@ class Reader:
             return False
         trace.message.append(text)
         if text.startswith(" "):
-            trace.last, self.lines_since = line, 0
+            trace.last = line
+            self._belongs()
         return True
 
     def _frame(self, trace: Trace, text: str, line: Line) -> bool:
@@ -153,8 +172,9 @@ class Reader:
             return False
         trace.type, trace.message, trace.last = exception[1], [exception[2] or ""], line
         trace.group = trace.group or bool(_SUB_EXCEPTIONS.search(text))
+        trace.survived = trace.survived or bool(_HANDLED.search(text[-400:]))
         self.traces.append(trace)
-        self.lines_since = 0
+        self._belongs()
         self._open = trace
         return True
 
@@ -172,8 +192,13 @@ class Reader:
         elif line.text.strip() and not line.text.startswith(("Thread ", "  ", "Python runtime state")):
             self._open = None
             return False
-        self.lines_since = 0
+        self._belongs()
         return True
+
+
+def says_what_failed(text: str) -> bool:
+    """Return whether a line says that something failed, and why."""
+    return bool(_FAILED.match(text)) and not _PASSED_ON.search(text[:500])
 
 
 def printed_together(traces: Iterable[Trace]) -> Iterator[list[Trace]]:

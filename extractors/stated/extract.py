@@ -42,6 +42,13 @@ _USAGE = re.compile(
     r"(?i)\b(?:unknown (?:shorthand )?(?:flag|option|argument|command|subcommand)|unrecognized (?:arguments?|options?|subcommand)|invalid option"
     r"|no such (?:option|command)|unexpected argument|flag provided but not defined|the following (?:required )?arguments (?:are|were) )"
 )
+# What waits for something that is not there yet, or is not there now.
+_AWAITED = re.compile(
+    r"(?i)\bnot (?:yet )?(?:ready|healthy|responding|accepting connections|up)(?: yet)?\W{0,3}$|\bnot (?:yet )?(?:ready|healthy) (?:after|within|in|yet)\b"
+    r"|\bdid(?: not|n't) (?:become|get|come|turn) (?:ready|healthy|available|up|online)\b|\btemporarily (?:unavailable|unreachable|offline|disabled)\b"
+    r"|\b(?:timed out|gave up|giving up) (?:while )?waiting (?:for|on)\b|\b(?:is|still) (?:starting|warming|booting) up\b|\b(?:please )?try again later\b"
+    r"|\bunder maintenance\b|\b(?:lock|resource|database) is (?:held|locked) by\b|\banother (?:instance|process) (?:is running|holds|has locked)\b"
+)
 # What is told all the same, and what only passes a failure on.
 _BENIGN = re.compile(
     r"(?i)^\W{0,3}(?:warn(?:ing)?|info|notes?|debug|trace|hint|usage|done|ok|total|elapsed|time|real|user|sys|tip|notice|see|ran|finished|coverage|duration"
@@ -69,6 +76,7 @@ class Stream:
 
     last: deque[Line] = field(default_factory=lambda: deque(maxlen=LAST_WORDS + MAX_TOGETHER))
     marked: dict[str, Line] = field(default_factory=dict)
+    # Whether there is a stack; the last words are those below it.
     stack: bool = False
 
 
@@ -93,7 +101,9 @@ def _take(stream: Stream, line: Line) -> None:
         return
     stream.last.append(line)
     if text[0] in " \t#." or text.startswith("Caused by: "):
-        stream.stack = stream.stack or _FRAME.match(text) is not None
+        if _FRAME.match(text):
+            stream.stack = True
+            stream.last.clear()
     elif len(stream.marked) < MAX_MARKED and _MARKS.search(text):
         level = _LEVEL.match(text)
         if level and _tells(text, level["said"]):
@@ -101,11 +111,14 @@ def _take(stream: Stream, line: Line) -> None:
 
 
 def _statements(stream: Stream) -> list[tuple[str, Line]]:
-    """Return the last words if they are marked as an error, else the marked ones anywhere, else the last words that refuse."""
-    if stream.stack:
-        return []
+    """Return the last words if they are marked as an error, else the marked ones anywhere, else the last words that refuse.
+
+    Where there is a stack, only what is marked as an error below it.
+    """
     lines = list(stream.last)
     strong = _last(lines, strong=True)
+    if stream.stack:
+        return strong
     return strong or [*stream.marked.items()] or _last(lines, strong=False)
 
 
@@ -144,11 +157,16 @@ def _tells(text: str, said: str) -> bool:
 
 def _add(answer: Answer, said: str, line: Line) -> None:
     name = cut_bytes(said.strip(), MAX_NAME_BYTES)
-    cause = None
+    answer.add("diagnostic", code=name, message=name, evidence=[span(line)], cause=_cause(said, name))
+
+
+def _cause(said: str, evidence: str) -> dict[str, str] | None:
     if _USAGE.search(said):
         fix = "correct the command line"
-        cause = {"kind": "deterministic", "rule": "stated-usage", "evidence": name, "fix": fix}
-    answer.add("diagnostic", code=name, message=name, evidence=[span(line)], cause=cause)
+        return {"kind": "deterministic", "rule": "stated-usage", "evidence": evidence, "fix": fix}
+    if _AWAITED.search(said):
+        return {"kind": "transient", "rule": "stated-not-ready", "evidence": evidence}
+    return None
 
 
 if __name__ == "__main__":
