@@ -34,7 +34,9 @@ _HANDLED = re.compile(
     r"[(,;] {0,2}(?:ignor(?:ed|ing)|handled|retrying|will retry|continuing|skipp(?:ed|ing)|non-fatal)\b[^()]{0,80}\)?$"
 )
 # What a program says that went on and failed at something else; who only passes on an exit code says nothing of its own.
-_FAILED = re.compile(r"^(?!.{0,20}\b(?:[Jj]ob|[Cc]ommand|[Pp]rocess|[Ss]cript) failed)[A-Za-z][\w@/.' -]{1,80} failed: \S.{2,400}$")
+_FAILED = re.compile(
+    r"^(?!.{0,20}\b(?:[Jj]ob|[Cc]ommand|[Pp]rocess|[Ss]cript) failed)[A-Za-z][\w@/.' -]{1,80} failed: \S.{2,400}$"
+)
 _PASSED_ON = re.compile(r"(?i)\b(?:exit|exited|status|code|signal)\b")
 _REPORT_HEADING = re.compile(r"^={1,300} (FAILURES|ERRORS)? ?")
 # How `unittest` heads a traceback: `FAIL: test_x (tests.test_a.Case.test_x) [what] (n=1)`.
