@@ -99,7 +99,9 @@ def run(argv: Sequence[str], settings: RunSettings, *, raw: Raw | None = None, p
         ),
         observer=late,
         judge=late,
-        journal=SessionJournal(directory, session, redactor, warn_of_state, timestamp, shown_argv, raw),
+        journal=SessionJournal(
+            directory, session, redactor, warn_of_state, timestamp, shown_argv, raw, exact=shown_argv == list(argv)
+        ),
         reporter=TerminalReporter(
             session=session,
             argv=shown_argv,

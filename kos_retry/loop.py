@@ -86,11 +86,11 @@ class Loop:
         self._pivot_retries = pivot_retries
         self._began = clock.now() - (past.seconds_used if past else 0.0)
         self._history: list[FailureEnvelope] = list(past.history) if past else []
-        self._decision: Decision | None = past.decision if past else None
+        self._decision: Decision | None = None
         self._attempt = len(self._history) + 1
         self._resumed = past is not None
         self._stop_reason: str | None = None
-        self._differed = past.differed if past else False
+        self._differed = False
         self._step = NextStep()
 
     def run(self) -> Result:

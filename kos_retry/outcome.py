@@ -153,22 +153,13 @@ class Refusal:
 
 
 class Past:
-    """What a resumed session has behind it: its failures, the decision after them, the time spent, and whether attempts differed."""
+    """What a resumed session has behind it: its failures and the time spent."""
 
-    __slots__ = ("decision", "differed", "history", "seconds_used")
+    __slots__ = ("history", "seconds_used")
 
-    def __init__(
-        self,
-        history: Sequence[FailureEnvelope],
-        decision: Decision | None,
-        seconds_used: float,
-        *,
-        differed: bool = False,
-    ) -> None:
+    def __init__(self, history: Sequence[FailureEnvelope], seconds_used: float) -> None:
         self.history = tuple(history)
-        self.decision = decision
         self.seconds_used = seconds_used
-        self.differed = differed
 
 
 # How a whole run ended.

@@ -36,7 +36,10 @@ class SessionJournal:
         now: Any,
         shown_argv: Sequence[str] = (),
         options: Mapping[str, Any] | None = None,
+        *,
+        exact: bool = True,
     ) -> None:
+        self._exact = exact
         self._options = dict(options or {})
         self._directory = directory
         self._session = session
@@ -50,9 +53,10 @@ class SessionJournal:
         """Record the start of a run; see the port."""
         told = {
             "argv": self._shown_argv,
+            "exact": self._exact,
             "cwd": self._redactor.text(_cwd()),
             "pid": os.getpid(),
-            "options": self._options,
+            "options": self._redactor.value(self._options),
         }
         self._append({"type": "begin", **told})
 

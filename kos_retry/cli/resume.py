@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from kos_retry.adapters import journal, state
 from kos_retry.cli.options import split_command_line
 from kos_retry.cli.output import write_text
-from kos_retry.cli.run import settings_of
+from kos_retry.cli.run import run_command
 from kos_retry.engine.redact import REDACTED
 from kos_retry.errors import InputError, UnknownNameError
 from kos_retry.limits import SESSION_STOP_SECONDS
@@ -27,6 +29,7 @@ from kos_retry.text.words import count
 # A session that ended like this has nothing left to do.
 _OVER = ("passed", "flaky", "repaired")
 _POLL_SECONDS = 0.05
+_LOCK = "resume.lock"
 
 
 def resume(session: str, state_dir: str | None, words: Sequence[str]) -> int:
@@ -35,28 +38,42 @@ def resume(session: str, state_dir: str | None, words: Sequence[str]) -> int:
     ``words`` are options of `run` that hold instead of those it was begun with, and its command where that was recorded without a
     secret in it. What was spent counts; an attempt that was cut off by the end of kos-retry itself is made anew.
     """
-    from kos_retry import composition
+    root = state.state_directory(state_dir, os.environ)
+    with _alone(session, state.session_directory(root, state.check_session_id(session)), root) as directory:
+        records = journal.last_run(journal.read(directory))
+        if _running_pid(records) is not None:
+            raise _still_running(session)
+        report = from_records(session, records)
+        if report.status in _OVER:
+            raise InputError(f"session '{session}' has {report.status}; there is nothing to go on with")
+        given, command = split_command_line(words)
+        raw = _whole(session, _recorded_options(records) | given) | {"session": session, "state_dir": root}
+        argv = command or _recorded_command(session, records, report.argv)
+        _enter(session, records)
+        # An attempt that was cut short is made anew.
+        history = [e.envelope for e in report.entries if e.envelope.category is not Category.CONTEXT_CANCELLED]
+        return run_command(raw, argv, Past(history, _seconds_used(records)))
 
-    records = _records(session, state_dir)
-    if _running_pid(records) is not None:
-        raise InputError(f"session '{session}' is still running")
-    report = from_records(session, records)
-    if report.status in _OVER:
-        raise InputError(f"session '{session}' has {report.status}; there is nothing to go on with")
-    given, command = split_command_line(words)
-    raw = _recorded_options(records) | given
-    raw["session"] = session
-    if state_dir is not None:
-        raw["state_dir"] = state_dir
-    argv = command or _recorded_command(session, report.argv)
-    _enter(session, records)
-    settings = settings_of(raw, os.environ)
-    # An attempt that was cut short is made anew.
-    history = [e.envelope for e in report.entries if e.envelope.category is not Category.CONTEXT_CANCELLED]
-    past = Past(
-        history, report.last_decision, _seconds_used(records), differed=settings.guidance != "none" and bool(history)
-    )
-    return composition.run(argv, settings, raw=raw, past=past).exit_code
+
+@contextmanager
+def _alone(session: str, directory: str, root: str) -> Iterator[str]:
+    """Keep others from resuming the same session meanwhile: it is recorded as running only once an attempt is."""
+    path = os.path.join(directory, state.JOURNAL)
+    if not os.path.exists(path):
+        raise UnknownNameError(f"session '{session}': there is none in {root}")
+    with open(os.path.join(directory, _LOCK), "ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise _still_running(session) from None
+        except OSError:
+            # A file system without locks: the journal alone tells.
+            pass
+        yield directory
+
+
+def _still_running(session: str) -> InputError:
+    return InputError(f"session '{session}' is still running")
 
 
 def stop(session: str, state_dir: str | None) -> None:
@@ -64,7 +81,13 @@ def stop(session: str, state_dir: str | None) -> None:
     pid = _running_pid(_records(session, state_dir))
     if pid is None:
         raise InputError(f"session '{session}' is not running")
-    os.kill(pid, signal.SIGTERM)
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        # It ended by itself meanwhile.
+        pass
+    except PermissionError as error:
+        raise InputError(f"session '{session}' is run by another user") from error
     until = time.monotonic() + SESSION_STOP_SECONDS
     while time.monotonic() < until:
         if _running_pid(_records(session, state_dir)) is None:
@@ -105,13 +128,28 @@ def _running_pid(records: Sequence[dict[str, Any]]) -> int | None:
     if last.get("type") == "end" or not isinstance(pid, int) or pid <= 1 or pid == os.getpid():
         return None
     # Numbers of processes are used again: it has to be one of ours.
-    told = subprocess.run(  # noqa: S603 - a number that we wrote ourselves
-        ["ps", "-o", "args=", "-p", str(pid)],  # noqa: S607 - where it lies differs from system to system
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout
+    told = _command_line(pid)
     return pid if "kos-retry" in told or "kos_retry" in told else None
+
+
+def _command_line(pid: int) -> str:
+    """Return the command line of a living process, "" where it is none or nothing tells."""
+    if os.path.isdir("/proc/self"):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                return file.read().decode("utf-8", "replace")
+        except OSError:
+            return ""
+    try:
+        told = subprocess.run(  # noqa: S603 - a number that we wrote ourselves
+            ["ps", "-o", "args=", "-p", str(pid)],  # noqa: S607 - where it lies differs from system to system
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout
+    except OSError:
+        return ""
+    return "" if "<defunct>" in told else told
 
 
 def _recorded_options(records: Sequence[dict[str, Any]]) -> Raw:
@@ -121,11 +159,23 @@ def _recorded_options(records: Sequence[dict[str, Any]]) -> Raw:
     return {name: value for name, value in options.items() if name in BY_FIELD} if isinstance(options, dict) else {}
 
 
-def _recorded_command(session: str, argv: Sequence[str]) -> list[str]:
+def _whole(session: str, raw: Raw) -> Raw:
+    """Return the options if none of them was recorded without a secret in it."""
+    for field, value in raw.items():
+        if any(REDACTED in word for word in (value if isinstance(value, list) else [value]) if isinstance(word, str)):
+            name = BY_FIELD[field].name
+            raise InputError(f"session '{session}': --{name} was recorded without a secret in it; give --{name} again")
+    return raw
+
+
+def _recorded_command(session: str, records: Sequence[dict[str, Any]], argv: Sequence[str]) -> list[str]:
     if not argv:
         raise InputError(f"session '{session}': its command is not recorded; say it after --")
-    if any(REDACTED in word for word in argv):
-        raise InputError(f"session '{session}': its command was recorded without a secret in it; say it after --")
+    exact = next((r.get("exact") for r in records if r["type"] == "begin"), None)
+    if exact is False or any(REDACTED in word for word in argv):
+        raise InputError(
+            f"session '{session}': its command was recorded without a secret or control characters in it; say it after --"
+        )
     return list(argv)
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kos_retry.adapters.config import Configuration
+    from kos_retry.outcome import Past
     from kos_retry.settings import Raw, RunSettings
 
 
@@ -26,8 +27,8 @@ def run(words: Sequence[str]) -> int:
     return run_command(raw, command)
 
 
-def run_command(raw: Raw, command: Sequence[str]) -> int:
-    """Run a command with options as they were written, and return the exit status."""
+def run_command(raw: Raw, command: Sequence[str], past: Past | None = None) -> int:
+    """Run a command with options as they were written, and return the exit status; ``past`` is what a resumed run has behind it."""
     settings = settings_of(raw, os.environ)
     if not command:
         raise UsageError("no command to run: kos-retry run [OPTIONS] -- COMMAND [ARG]...")
@@ -41,7 +42,7 @@ def run_command(raw: Raw, command: Sequence[str]) -> int:
         return 0
     from kos_retry import composition
 
-    return composition.run(command, settings, raw=raw).exit_code
+    return composition.run(command, settings, raw=raw, past=past).exit_code
 
 
 def _check_transcript(settings: RunSettings) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from kos_retry.model import Decision, FailureEnvelope
+from kos_retry.model import Category, Decision, FailureEnvelope
 
 
 class Entry(NamedTuple):
@@ -52,7 +52,8 @@ class SessionReport(NamedTuple):
 def from_records(session: str, records: Sequence[dict[str, Any]]) -> SessionReport:
     """Return the report of the run in ``records``, see `kos_retry.adapters.journal.last_run`."""
     begin = next((r for r in records if r["type"] == "begin"), {})
-    end: dict[str, Any] = next((r for r in reversed(records) if r["type"] == "end"), {})
+    last: dict[str, Any] = next((r for r in reversed(records) if r["type"] in ("begin", "resume", "end")), {})
+    end = last if last.get("type") == "end" else {}
     entries = tuple(_entries(records))
     argv = begin.get("argv")
     return SessionReport(
@@ -66,16 +67,22 @@ def from_records(session: str, records: Sequence[dict[str, Any]]) -> SessionRepo
     )
 
 
-def _entries(records: Iterable[dict[str, Any]]) -> Iterable[Entry]:
+def _entries(records: Iterable[dict[str, Any]]) -> list[Entry]:
+    entries: list[Entry] = []
     for record in records:
-        if record["type"] != "attempt":
-            continue
-        try:
-            decision = record.get("decision")
-            yield Entry(
-                FailureEnvelope.model_validate(record.get("envelope")),
-                Decision.model_validate(decision) if decision else None,
-            )
-        except ValidationError:
-            # A record of a later version that we cannot read must not hide the others.
-            continue
+        if record["type"] == "resume" and entries and entries[-1].envelope.category is Category.CONTEXT_CANCELLED:
+            # A resumed run makes the attempt that was cut short anew.
+            entries.pop()
+        if record["type"] == "attempt":
+            entries += _entry(record)
+    return entries
+
+
+def _entry(record: dict[str, Any]) -> list[Entry]:
+    """Return the attempt in a record; none where it cannot be read: one of a later version must not hide the others."""
+    decision = record.get("decision")
+    try:
+        envelope = FailureEnvelope.model_validate(record.get("envelope"))
+        return [Entry(envelope, Decision.model_validate(decision) if decision else None)]
+    except ValidationError:
+        return []

@@ -1,0 +1,205 @@
+"""Sessions that were killed, stopped or left go on where they were, and count what was spent."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import signal
+import subprocess
+
+import pytest
+
+MOMENTS = int(os.environ.get("KOS_RETRY_KILLS", "12"))
+# Fails three times, each time in another way, and passes then.
+PASS_AT_LAST = 'echo $KOS_RETRY_ATTEMPT >>made; [ $KOS_RETRY_ATTEMPT = 4 ] || { echo "no $(echo $KOS_RETRY_ATTEMPT | tr 1-9 a-i)"; exit 3; }'
+FAIL_ANEW = "echo failure $KOS_RETRY_ATTEMPT | tr 0-9 a-j; exit 3"
+ON = ("--delay", "0s", "--store", "none")
+
+
+def numbers(kos_retry, session="s1"):
+    """Return the numbers of the attempts of a session, as its report tells them."""
+    history = kos_retry("sessions", "show", session, "--format", "json").json["history"]
+    return [envelope["attempt"] for envelope in history]
+
+
+def killed(kos_retry, moment, *words):
+    """Start a run, kill it at some moment unless it has ended by then, and wait until its command is gone too."""
+    running = kos_retry.start("run", "--session", "s1", *words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    select.select([], [], [], moment)
+    running.kill()
+    running.wait(45)
+
+
+@pytest.mark.parametrize("seed", range(MOMENTS))
+def test_killed_session_reaches_the_end_of_an_undisturbed_one(kos_retry, seed):
+    words = (*ON, "--max-attempts", "0", "--guidance", "env", "--", "sh", "-c", PASS_AT_LAST)
+    killed(kos_retry, random.Random(seed).uniform(0.02, 2.5), *words)
+    path = kos_retry.state / "sessions" / "s1" / "journal.jsonl"
+    if not path.exists():
+        assert kos_retry("run", "--session", "s1", *words).code == 0
+    elif kos_retry.journal()[-1]["type"] != "end":
+        assert kos_retry("sessions", "resume", "s1").code == 0
+    last = kos_retry.journal()[-1]
+    assert (numbers(kos_retry), last["status"], last["attempts"]) == ([1, 2, 3], "repaired", 4)
+
+
+def test_attempts_before_the_resume_count(kos_retry):
+    kos_retry("run", "--session", "s1", *ON, "--max-attempts", "2", "--", "sh", "-c", FAIL_ANEW)
+    resumed = kos_retry("sessions", "resume", "s1", "--max-attempts", "3")
+    assert (resumed.code, numbers(kos_retry), kos_retry.end()["stop_reason"]) == (3, [1, 2, 3], "max_attempts")
+
+
+def test_lifted_cap_goes_on_to_the_end(kos_retry):
+    kos_retry("run", "--session", "s1", *ON, "--max-attempts", "2", "--", "sh", "-c", PASS_AT_LAST)
+    resumed = kos_retry("sessions", "resume", "s1", "--max-attempts", "0")
+    assert (resumed.code, (kos_retry.home / "made").read_text().split()) == (0, ["1", "2", "3", "4"])
+
+
+def test_spent_cap_starts_nothing(kos_retry):
+    kos_retry("run", "--session", "s1", *ON, "--max-attempts", "2", "--", "sh", "-c", PASS_AT_LAST)
+    assert kos_retry("sessions", "resume", "s1").code == 3
+    assert (kos_retry.home / "made").read_text().split() == ["1", "2"]
+
+
+def test_spent_deadline_starts_nothing(kos_retry):
+    kos_retry("run", "--session", "s1", *ON, "--max-attempts", "2", "--", "sh", "-c", PASS_AT_LAST)
+    kos_retry("sessions", "resume", "s1", "--max-attempts", "0", "--deadline", "1ms")
+    assert (kos_retry.home / "made").read_text().split() == ["1", "2"]
+    assert kos_retry.end()["stop_reason"] == "deadline"
+
+
+def test_guidance_after_a_resume_is_that_of_the_undisturbed_run(kos_retry):
+    line = 'printf %s "$KOS_RETRY_GUIDANCE" >told$KOS_RETRY_ATTEMPT; ' + FAIL_ANEW
+    words = (*ON, "--guidance", "env", "--", "sh", "-c", line)
+    kos_retry("run", "--session", "whole", "--max-attempts", "3", *words)
+    undisturbed = (kos_retry.home / "told3").read_text()
+    kos_retry("run", "--session", "s1", "--max-attempts", "2", *words)
+    kos_retry("sessions", "resume", "s1", "--max-attempts", "3")
+    assert undisturbed != ""
+    assert (kos_retry.home / "told3").read_text() == undisturbed
+
+
+def a_running_session(kos_retry, events, *words):
+    running = kos_retry.start("run", "--session", "s1", *words, "--", "sh", "-c", "echo here >events; sleep 60")
+    events.wait()
+    while not (kos_retry.state / "sessions" / "s1" / "journal.jsonl").exists():
+        select.select([], [], [], 0.01)
+    return running
+
+
+def test_running_session_is_stopped_from_elsewhere_and_goes_on(kos_retry, events):
+    running = a_running_session(kos_retry, events)
+    assert kos_retry("sessions", "stop", "s1").code == 0
+    assert (running.wait(45), kos_retry.end()["status"]) == (128 + signal.SIGTERM, "cancelled")
+    resumed = kos_retry("sessions", "resume", "s1", "--", "sh", "-c", "echo $KOS_RETRY_ATTEMPT")
+    assert (resumed.code, resumed.stdout, numbers(kos_retry)) == (0, b"1\n", [])
+
+
+def test_running_session_is_not_resumed(kos_retry, events):
+    a_running_session(kos_retry, events)
+    resumed = kos_retry("sessions", "resume", "s1")
+    assert (resumed.code, resumed.said) == (2, ["session 's1' is still running"])
+
+
+def test_second_of_two_resumes_says_that_it_is_running(kos_retry, events, gate):
+    kos_retry("run", "--session", "s1", *ON, "--max-attempts", "1", "--", "false")
+    # The check before the first attempt holds the resume where nothing is recorded of it yet.
+    hold = ("--gate", "echo here >events; read line <gate", "--max-attempts", "0")
+    first = kos_retry.start("sessions", "resume", "s1", *hold, "--", "sh", "-c", "true")
+    assert events.wait() == "here"
+    second = kos_retry("sessions", "resume", "s1")
+    gate.say("go")
+    assert (second.code, second.said) == (2, ["session 's1' is still running"])
+    assert first.wait(45) == 0
+
+
+def test_resumed_session_that_was_killed_again_is_listed_as_running(kos_retry, events):
+    kos_retry("run", "--session", "s1", *ON, "--max-attempts", "1", "--", "false")
+    words = ("--max-attempts", "0", "--", "sh", "-c", "echo here >events; sleep 60")
+    again = kos_retry.start("sessions", "resume", "s1", *words)
+    events.wait()
+    while kos_retry.journal()[-1]["type"] != "resume":
+        select.select([], [], [], 0.01)
+    again.kill()
+    again.wait(45)
+    assert kos_retry("sessions", "show", "s1", "--format", "json").json["status"] == "running"
+    assert kos_retry("sessions", "resume", "s1", "--max-attempts", "0", "--", "true").code == 0
+
+
+def test_session_that_passed_is_not_resumed(kos_retry):
+    kos_retry("run", "--session", "s1", "--", "true")
+    resumed = kos_retry("sessions", "resume", "s1")
+    assert (resumed.code, resumed.said) == (2, ["session 's1' has passed; there is nothing to go on with"])
+
+
+@pytest.mark.parametrize("command", ["resume", "stop"])
+def test_unknown_session_is_refused(kos_retry, command):
+    refused = kos_retry("sessions", command, "nope")
+    assert (refused.code, len(refused.said)) == (2, 1)
+    assert not (kos_retry.state / "sessions" / "nope").exists()
+
+
+def test_session_that_has_ended_is_not_stopped(kos_retry):
+    kos_retry("run", "--session", "s1", "--", "true")
+    assert kos_retry("sessions", "stop", "s1").said == ["session 's1' is not running"]
+
+
+SECRET = "hunter2-and-more"
+IN_A_SECRET = {"API_TOKEN": SECRET}
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    {
+        "command": (("--", "sh", "-c", f"exit 1 # {SECRET}"), "say it after --"),
+        "option": (("--verify", f"test {SECRET} = x", "--", "false"), "give --verify again"),
+        "control-character": (("--", "sh", "-c", "exit 1 # \x1b[1m"), "say it after --"),
+    }.values(),
+    ids=("command", "option", "control-character"),
+)
+def test_what_was_not_recorded_whole_is_asked_for(kos_retry, words, named):
+    kos_retry("run", "--session", "s1", *ON, "--max-attempts", "1", *words, environment=IN_A_SECRET)
+    assert SECRET not in (kos_retry.directory("s1") / "journal.jsonl").read_text()
+    resumed = kos_retry("sessions", "resume", "s1", "--max-attempts", "0", environment=IN_A_SECRET)
+    assert (resumed.code, len(resumed.said)) == (2, 1)
+    assert resumed.said[0].endswith(named)
+
+
+def test_session_whose_directory_is_gone_is_refused(kos_retry):
+    place = kos_retry.home / "place"
+    place.mkdir()
+    kos_retry("run", "--session", "s1", *ON, "--max-attempts", "1", "--", "false", cwd=place)
+    place.rmdir()
+    resumed = kos_retry("sessions", "resume", "s1", "--max-attempts", "0")
+    assert (resumed.code, resumed.said) == (2, [f"session 's1' was begun in {place}: No such file or directory"])
+
+
+def test_state_directory_is_read_from_where_the_resume_was_asked_for(kos_retry):
+    (kos_retry.home / "a").mkdir()
+    words = ("--session", "s1", "--state-dir", "../mine", *ON, "--max-attempts", "1", "--", "false")
+    kos_retry("run", *words, cwd=kos_retry.home / "a")
+    kos_retry("sessions", "resume", "s1", "--state-dir", "mine", "--max-attempts", "0", "--", "true")
+    path = kos_retry.home / "mine" / "sessions" / "s1" / "journal.jsonl"
+    assert json.loads(path.read_text().splitlines()[-1])["type"] == "end"
+    assert json.loads(path.read_text().splitlines()[-1])["status"] == "flaky"
+
+
+def test_journal_of_an_older_version_is_resumed(kos_retry):
+    kos_retry("run", "--session", "s1", *ON, "--max-attempts", "1", "--", "sh", "-c", PASS_AT_LAST)
+    path = kos_retry.directory("s1") / "journal.jsonl"
+    older = kos_retry.journal()[:-1]
+    for name in ("options", "pid", "exact"):
+        del older[0][name]
+    lines = [json.dumps(record) for record in (older[0], {"type": "of-the-future", "x": 1}, *older[1:])]
+    path.write_text("\n".join([*lines, '{"v": 1, "type": "atte']))
+    assert kos_retry("sessions", "resume", "s1", *ON, "--max-attempts", "0").code == 0
+    report = kos_retry("sessions", "show", "s1", "--format", "json")
+    assert [envelope["attempt"] for envelope in report.json["history"]] == [1, 2, 3]
+
+
+def test_dry_run_of_a_resume_starts_nothing(kos_retry):
+    kos_retry("run", "--session", "s1", *ON, "--max-attempts", "1", "--", "sh", "-c", PASS_AT_LAST)
+    assert kos_retry("sessions", "resume", "s1", "--max-attempts", "0", "--dry-run").code == 0
+    assert (kos_retry.home / "made").read_text().split() == ["1"]
