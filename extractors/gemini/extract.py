@@ -39,11 +39,13 @@ EXIT_CODES = {
 ENDINGS = (
     ("loop_detected", re.compile(r"(?i)\bloop detected\b")),
     ("turn_limit", re.compile(r"(?i)\bmax(?:imum)? session turns\b")),
-    ("permission_denied", re.compile(r"(?i)\bagent execution (?:blocked|stopped)\b")),
+    ("permission_denied", re.compile(r"(?i)\bagent execution stopped\b")),
     ("no_output", re.compile(r"(?i)\bempty response\b|\bno (?:response|finish reason)\b")),
     ("malformed_output", re.compile(r"(?i)\bmalformed (?:function|tool) call\b")),
     ("no_output", re.compile(r"(?i)\binvalid stream\b")),
 )
+# A hook sent the agent back to work: an end only if nothing comes after it.
+_BLOCKED = re.compile(r"(?i)\bagent execution blocked\b")
 FIXES = {
     "auth": "check the credential: log in again, or renew the API key",
     "config": "correct the settings or the call, or trust the folder",
@@ -63,6 +65,7 @@ class Reader:
         self.result: Event | None = None
         self.error: Event | None = None
         self.words = False
+        self.blocked = ""
 
     def feed(self, event: Event) -> None:
         """Take the next event; one of an unknown type is let be."""
@@ -72,8 +75,10 @@ class Reader:
         elif kind == "init":
             self.story.session = text(event, "session_id") or None
         elif kind == "message":
-            self.words = self.words or (event.get("role") == "assistant" and bool(text(event, "content")))
+            if event.get("role") == "assistant" and text(event, "content"):
+                self.words, self.blocked = True, ""
         elif kind == "tool_use":
+            self.blocked = ""
             self.story.action(text(event, "tool_id"), text(event, "tool_name"), event.get("parameters"))
         elif kind == "tool_result":
             given = text(event, "output") or text(part(event, "error"), "message")
@@ -91,6 +96,9 @@ class Reader:
         """Return what the whole transcript says."""
         if self.error is not None:
             self._blame(self.error)
+        if self.blocked and self.result is not None:
+            kind = "permission_denied"
+            self.story.blame(kind, self.blocked, "event-permission-denied", fix=FIXES[kind])
         failed = self.error is not None or self.story.has_reasons or self.result is None
         if not failed and not (self.words or self.story.started):
             failed = True
@@ -114,6 +122,8 @@ class Reader:
         warnings = event.get("warnings")
         for warning in warnings if isinstance(warnings, list) else ():
             self._warning(warning if isinstance(warning, str) else "", severe=False)
+        if self.words:
+            self.blocked = ""
 
     def _end(self, event: Event) -> None:
         self.result = event
@@ -124,7 +134,9 @@ class Reader:
 
     def _warning(self, message: str, *, severe: bool) -> None:
         kind = next((kind for kind, words in ENDINGS if words.search(message[:2000])), None)
-        if kind:
+        if _BLOCKED.search(message[:2000]):
+            self.blocked = message
+        elif kind:
             self.story.blame(kind, message, f"event-{kind}".replace("_", "-"), fix=FIXES.get(kind))
         elif severe:
             self.error = {"message": message}
