@@ -109,3 +109,47 @@ def test_harness_acts_on_each_recommendation(run, harness, course):
     said = [text.partition("harness: ")[2] for text in done.stdout.splitlines() if text.startswith("harness: ")]
     assert len(wanted) == len(said)
     assert all(any(text.startswith(way) for way in want.split("|")) for want, text in zip(wanted, said, strict=True))
+
+
+# A recipe, and the action in which its stand-in's transcript tells of the edit.
+RECIPES = {"claude": "Write", "codex": "file_change", "gemini": "write_file", "opencode": "write", "own-agent": "write"}
+
+
+@pytest.fixture
+def recipe(run, tmp_path):
+    """Return a function that runs a recipe with the stand-in in the place of its agent."""
+    bin_directory = tmp_path / "bin"
+    bin_directory.mkdir()
+    for name in RECIPES:
+        (bin_directory / name).symlink_to(EXAMPLES / "agents" / "stand_in.py")
+
+    def call(name, test):
+        script = EXAMPLES / "agents" / f"{name.replace('-', '_')}.sh"
+        line = 'PATH="$1:$PATH" exec sh "$2" "Write the answer." "$3"'
+        return run("sh", "-c", line, "sh", str(bin_directory), str(script), test)
+
+    return call
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_agent_is_told_what_failed_and_mends_it(recipe, tmp_path, name):
+    done = recipe(name, "grep -qx 42 answer.txt")
+    first, second = map(json.loads, (tmp_path / "prompts.jsonl").read_text().splitlines())
+    assert (done.returncode, "repaired" in done.stderr) == (0, True)
+    assert ("Write the answer." in first, "Look first at `tests`" in first) == (True, False)
+    assert ("Write the answer." in second, "Look first at `tests`" in second) == (True, True)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_transcript_of_a_recipe_tells_what_the_agent_did(run, recipe, name):
+    recipe(name, "grep -qx 42 answer.txt")
+    report = json.loads(run("kos-retry", "report", "--format", "json").stdout)
+    (envelope,) = report["history"]
+    assert [RECIPES[name]] == [action["name"].partition(":")[0] for action in envelope["executed_actions"]]
+    assert (920, "verification_failed") == (envelope["usage"]["tokens"], envelope["category"])
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_agent_that_does_the_same_over_and_over_is_stopped(recipe, name):
+    done = recipe(name, "false")
+    assert (done.returncode, "attempts in a row fail the same way (zero_delta)" in done.stderr) == (1, True)
