@@ -28,6 +28,8 @@ from kos_retry.text.bounds import cut_bytes
 from kos_retry.text.durations import format_duration
 from kos_retry.text.escapes import plain_line
 
+# What the command's own reports say whatever its exit code.
+_TELL_OF_FAILURE = (ReportVerdict.MASKED_FAILURE, ReportVerdict.UNFINISHED)
 _NAMED = (FindingKind.TEST, FindingKind.POLICY, FindingKind.DIAGNOSTIC)
 # A type as any language qualifies it: by dots, double colons or backslashes, its own name capitalised.
 _TYPE_NAME = re.compile(r"(?:[\w$]{1,200}(?:\.|::|\\)){0,16}([A-Z][\w$]{0,200})\Z")
@@ -90,6 +92,8 @@ def observe(evidence: Evidence) -> FailureEnvelope:
         checks_failed=bool(names),
         told_failed=None if evidence.transcript is None else bool(evidence.transcript.failed),
     )
+    if category is Category.SUCCESS and evidence.reports in _TELL_OF_FAILURE:
+        category = Category.CONSTRAINT_VIOLATION
     if category is Category.SUCCESS:
         trusted, lines = (), ()
     return sign.signed(
