@@ -67,5 +67,5 @@ def build(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure; nothing here passes or fails."""
     session.install(".")
-    for name in session.posargs or ("startup", "failing", "throughput", "signatures", "extraction"):
+    for name in session.posargs or ("startup", "failing", "throughput", "signatures", "extraction", "economics"):
         session.run("python", f"benchmarks/{name}.py")

@@ -326,7 +326,8 @@ def test_first_rule_that_matches_wins(history, policy, rule):
 
 _FLAKES = {
     "within-what-it-took": (2, {"passed": 3, "most_attempts": 2}, "known_flake"),
-    "one-more-than-it-took": (3, {"passed": 3, "most_attempts": 2}, "zero_delta"),
+    "one-more-than-it-took": (3, {"passed": 3, "most_attempts": 2}, "known_flake"),
+    "two-more-than-it-took": (4, {"passed": 3, "most_attempts": 2}, "zero_delta"),
     "within-five": (4, {"passed": 3, "most_attempts": 9}, "known_flake"),
     "five-at-most": (5, {"passed": 3, "most_attempts": 9}, "zero_delta"),
     "never-tried": (2, {"passed": 0}, "zero_delta"),
@@ -335,7 +336,7 @@ _FLAKES = {
 
 
 @pytest.mark.parametrize(("attempts", "record", "rule"), _FLAKES.values(), ids=_FLAKES)
-def test_known_flake_gets_as_many_attempts_as_it_took_and_one(attempts, record, rule):
+def test_known_flake_gets_as_many_attempts_as_it_took_and_two(attempts, record, rule):
     assert rule == _rule(a_history(*"A" * attempts), {"known": _known(**record)})
 
 
