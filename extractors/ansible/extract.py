@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from kos_retry.sdk import Answer, Line, Request, main, span
+from kos_retry.sdk import Answer, Line, Request, Watch, main, span
 from kos_retry.text.bounds import cut_bytes
 
 MAX_NAME_BYTES = 200
@@ -30,6 +30,7 @@ _RECAP = re.compile(r"^(\S{1,300})\s{1,80}: ok=\d.{0,60}?\bunreachable=(\d{1,6})
 _STATED = re.compile(r"^(?:ERROR! |\[ERROR\]: )(\S.{0,2000})$")
 _ORIGIN = re.compile(r"^Origin: (\S.{0,400}?):(\d{1,9})(?::(\d{1,9}))?$")
 _APPEARS = re.compile(r"The error appears to be in '([^']{1,400})': line (\d{1,9}), column (\d{1,9})")
+_READ = (_TASK, _PLAY, _FAILED, _ADHOC, _RECAP, _STATED, _ORIGIN, _APPEARS, re.compile(r"^\.\.\.ignoring$"))
 _FIELD = re.compile(r"^\s{2,8}\"?(msg|stderr|stdout|rc)\"?: (.{0,4000}?),?$")
 # Of a line that is too long for JSON to be read from.
 _MSG = re.compile(r"\"msg\": \"([^\"]{1,1000})")
@@ -92,9 +93,12 @@ class Reader:
         self._place: tuple[str, int, int | None] | None = None
         self._open: Fault | None = None
         self._left = 0
+        self._watch = Watch(*_READ)
 
     def feed(self, line: Line) -> None:
         """Take the next line."""
+        if self._open is None and not self._left and not self._watch.sees(line):
+            return
         text = line.text.rstrip()
         if self._open is not None and self._continue(self._open, text, line):
             return
@@ -201,9 +205,7 @@ def _where(place: re.Match[str]) -> tuple[str, int, int | None]:
 
 def extract(request: Request) -> Answer:
     """Answer with the tasks that failed and the runner's own errors, each once."""
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     answer = Answer()
     seen: set[tuple[str, str]] = set()
     asked = any(word.rpartition("/")[2].startswith("ansible") for word in request.argv)

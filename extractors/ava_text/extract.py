@@ -96,9 +96,7 @@ class Reader:
 def extract(request: Request) -> Answer:
     """Answer with the failed tests of all streams, and with the files that could not be run to their end."""
     answer = Answer()
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     for reader in readers.values():
         for crossed, line in reader.crossed.items():
             name, said = _split(crossed, reader.blocks)

@@ -62,9 +62,7 @@ class Reader:
 def extract(request: Request) -> Answer:
     """Answer with the failed tests of all streams, each once."""
     answer = Answer()
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     seen: set[str] = set()
     for timed, test in ((reader.timed, test) for reader in readers.values() for test in reader.tests):
         name = _TIME.sub("", test.name) if timed else test.name

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kos_retry.sdk import Answer, Line, Request, main, span
+from kos_retry.sdk import Answer, Line, Request, Watch, main, span
 from kos_retry.text.bounds import cut_bytes
 
 MAX_MESSAGE_BYTES = 1024
@@ -61,6 +61,12 @@ _NINJA = re.compile(r"^ninja: (?:error|fatal): (.+)$")
 _FAILED = re.compile(r"^FAILED: (?:\[code=\d{1,3}\] )?(\S.{0,400})$")
 _MESON = re.compile(r"^(\S{0,400}meson(?:\.build|_options\.txt|\.options)):(\d{1,9}):(\d{1,9}): ERROR: (.+)$")
 
+# All that a line can begin something by.
+_READ = (
+    re.compile(rf"^(?:CMake Error|make -C |{_CTEST_LIST}$)"),
+    *(_MESON, _NINJA, _FAILED, _NO_RULE, _NO_FILE, _MAKEFILE, _NOT_FOUND, _RECIPE, _CTEST_RUN, _DIRECTORY),
+)
+
 
 @dataclass(slots=True)
 class Fault:
@@ -89,10 +95,15 @@ class Reader:
         self._test: list[Line] | None = None
         self._before: deque[Line] = deque(maxlen=1)
         self._recipes: dict[str, Fault] = {}
+        self._watch = Watch(*_READ)
 
     def feed(self, line: Line) -> None:
         """Take the next line of the stream."""
         text = line.text.rstrip()
+        if self._open is None and self._test is None and not self._listing and not self._watch.sees(line):
+            if text:
+                self._before.append(line)
+            return
         if self._listing and (item := _CTEST_ITEM.match(text)):
             if len(self.tests) < MAX_KEPT:
                 self.tests.setdefault(item[1], (line, item[2]))
@@ -190,9 +201,7 @@ def _level(text: str) -> str:
 
 def extract(request: Request) -> Answer:
     """Answer with the failed tests, then with the errors, each once."""
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     answer = Answer()
     seen: set[tuple[object, ...]] = set()
     for reader in readers.values():

@@ -68,9 +68,7 @@ def _begun(word: str, about: str, line: Line) -> Block | None:
 def extract(request: Request) -> Answer:
     """Answer with the failed tests of all streams, each once."""
     answer = Answer()
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     seen: set[str] = set()
     for block in (block for reader in readers.values() for block in reader.blocks if block.lines):
         if block.lines[0] not in seen:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kos_retry.sdk import Answer, Line, Request, main, span
+from kos_retry.sdk import Answer, Line, Request, Watch, main, span
 from kos_retry.text.bounds import cut_bytes
 
 MAX_NAME_BYTES = 200
@@ -50,6 +50,21 @@ _CLUSTER_WORDS = re.compile(
     r"|deployment \"|daemonset \"|statefulset \"|job \"|current-context is not set|Internal error occurred|watch closed)"
 )
 _RELEASE = re.compile(r"^Error: (?P<said>(?:INSTALLATION|UPGRADE|ROLLBACK|UNINSTALL) FAILED: \S.{0,1500})$")
+# All that lines are read by; what stands below a layer's arrow is nobody's last words.
+_READ = (
+    _STEP,
+    _OUTPUT,
+    _SOLVE,
+    _RETURNED,
+    _COPY,
+    _DAEMON,
+    _CLIENT,
+    _SERVER,
+    _UNREACHED,
+    _CLUSTER,
+    _RELEASE,
+    re.compile("^ ---> "),
+)
 _FILE = re.compile(
     r"\b(?:parsing|validating|converting|creating|replacing|applying|from) \"?([^\s\":]{1,300}\.(?:ya?ml|json))\"?(?=[:\s])"
 )
@@ -117,19 +132,22 @@ class Reader:
         self._step = ""
         self._said = ""
         self._classic = ""
+        self._watch = Watch(*_READ)
 
     def feed(self, line: Line) -> None:
         """Take the next line."""
         text = line.text.rstrip()
-        if step := _STEP.match(text):
+        if not self._watch.sees(line):
+            self._classic = text.strip() or self._classic
+        elif step := _STEP.match(text):
             self._step = step[1]
         elif output := _OUTPUT.match(text):
             self._said = output[1].strip()
         elif fault := next((found for read in self._readers() if (found := read(text, line))), None):
             if len(self.faults) < MAX_KEPT:
                 self.faults.append(fault)
-        elif text.strip() and not text.startswith(" ---> "):
-            self._classic = text.strip()
+        elif not text.startswith(" ---> "):
+            self._classic = text.strip() or self._classic
 
     def _readers(self) -> tuple[Callable[[str, Line], Fault | None], ...]:
         return (self._of_build, self._of_daemon, self._of_cluster)
@@ -199,9 +217,7 @@ def _fault(name: str, said: str, line: Line) -> Fault:
 def extract(request: Request) -> Answer:
     """Answer with what failed in all streams, each once."""
     cluster = any(word.rpartition("/")[2] in _CLUSTER_TOOLS for word in request.argv)
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader(cluster=cluster)).feed(line)
+    readers = request.read(lambda: Reader(cluster=cluster))
     answer = Answer()
     seen: set[tuple[str, str]] = set()
     for fault in (fault for reader in readers.values() for fault in reader.faults):

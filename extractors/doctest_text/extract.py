@@ -65,9 +65,7 @@ class Reader:
 def extract(request: Request) -> Answer:
     """Answer with the failed docstrings of all streams, each with the first of its examples that failed."""
     answer = Answer()
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     seen: set[str] = set()
     for example in (example for reader in readers.values() for example in reader.examples):
         name = _test_id(request, example)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kos_retry.sdk import Answer, Line, Request, main, span
+from kos_retry.sdk import Answer, Line, Request, Watch, main, span
 from kos_retry.text.bounds import cut_bytes
 
 MAX_NAME_BYTES = 200
@@ -41,6 +41,25 @@ _LIST = re.compile(r"(?i)^.{0,120}\bfiles (?:had format violations|are not forma
 _LISTED = re.compile(r"^(?: {2,12}|\t)(?:[*-] )?([\w./@+-]{1,400}\.\w{1,12})$")
 _FILE = re.compile(r"^[\w./@+-][\w ./@+-]{0,400}\.\w{1,12}$")
 
+_READ = (
+    *(
+        _SENTENCE,
+        _ARROW,
+        _WARNED,
+        _WARNED_END,
+        _UNPARSED,
+        _BROKEN,
+        _DIFF,
+        _ORIGINAL,
+        _PLAIN_DIFF,
+        _COUNTED,
+        _LIST,
+        _LISTED,
+        _FILE,
+    ),
+    re.compile(f"^{_HEADING}$"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -69,10 +88,14 @@ def extract(request: Request) -> Answer:
 
 
 def _spoken(request: Request) -> Iterator[Line]:
-    """Yield the lines that can matter: a formatter's diff may be long."""
+    """Yield the lines that can matter, and of those between them the first: it ends a list."""
+    watch = Watch(*_READ)
+    seen = False
     for line in request.lines():
-        if line.text[:1] not in ("", "-", "@") and (line.text[0] != "+" or line.text.startswith("+++ ")):
+        sees = watch.sees(line)
+        if sees or seen:
             yield line
+        seen = sees
 
 
 def _stated(lines: list[Line]) -> Iterator[Fault]:

@@ -16,9 +16,7 @@ MAX_MESSAGE_BYTES = 2048
 def extract(request: Request) -> Answer:
     """Answer with the failed scenarios of all streams, each once."""
     answer = Answer()
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     seen: set[str] = set()
     for scenario in (scenario for reader in readers.values() for scenario in reader.failed()):
         name = f"{request.relative(scenario.path)} > {scenario.name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from kos_retry.sdk import Answer, Line, Request, main, span
+from kos_retry.sdk import Answer, Line, Request, Watch, main, span
 from kos_retry.text.bounds import cut_bytes
 
 MAX_MESSAGE_BYTES = 1024
@@ -122,7 +122,10 @@ def extract(request: Request) -> Answer:
     """Answer with what Git says went wrong, each once."""
     hits: list[Hit] = []
     remote = ""
+    watch = Watch(_REMOTE, *(rule.pattern for rule in RULES))
     for line in request.lines():
+        if not watch.sees(line):
+            continue
         text = line.text.rstrip()
         hit = _hit(text, line, remote)
         if hit is not None and len(hits) < 10 * request.max_findings:

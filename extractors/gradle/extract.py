@@ -121,9 +121,7 @@ class Reader:
 
 def extract(request: Request) -> Answer:
     """Answer with what went wrong, in the order in which it was printed."""
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     answer = Answer()
     seen: set[tuple[object, ...]] = set()
     for reader in readers.values():

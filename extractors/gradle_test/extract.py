@@ -85,9 +85,7 @@ def extract(request: Request) -> Answer:
     answer = Answer()
     if request.reports:
         return answer
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     tests = [test for reader in readers.values() for test in reader.tests.values()]
     for test in tests[: request.max_findings]:
         _add_test(answer, test)

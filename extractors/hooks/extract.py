@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kos_retry.sdk import Answer, Line, Request, main, span
+from kos_retry.sdk import Answer, Line, Request, Watch, main, span
 from kos_retry.text.bounds import cut_bytes
 
 MAX_NAME_BYTES = 200
@@ -34,7 +34,10 @@ def extract(request: Request) -> Answer:
     answer = Answer()
     hook: Hook | None = None
     hooks: list[Hook] = []
+    watch = Watch(_RESULT)
     for line in request.lines():
+        if hook is None and not watch.sees(line):
+            continue
         text = line.text.rstrip()
         if result := _RESULT.match(text):
             hook = Hook(result["name"], line, line) if result["result"] == "Failed" else None

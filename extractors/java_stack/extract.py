@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from kos_retry.sdk import Answer, Line, Request, main, span
+from kos_retry.sdk import Answer, Line, Request, Watch, main, span
 from kos_retry.text.bounds import cut_bytes
 
 MAX_MESSAGE_BYTES = 1024
@@ -140,9 +140,12 @@ class Reader:
         self.printed: Trace | None = None
         self.ran_by_others = False
         self._open: Trace | None = None
+        self._watch = Watch(_TASK, _HEADED, _HANDLER, _ENDED, _PRINTED, _RUNNER)
 
     def feed(self, line: Line) -> None:
         """Take the next line of the stream."""
+        if self._open is None and not self._watch.sees(line):
+            return
         text = _TASK.sub("", line.text).rstrip()
         if text.startswith((" ", "\t")):
             self._indented(text, line)
@@ -217,9 +220,7 @@ def _take_frame(thrown: Thrown, frame: re.Match[str], line: Line) -> None:
 
 def extract(request: Request) -> Answer:
     """Answer with what ended threads, else with the trace that was printed last; each with its causes."""
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     for reader in readers.values():
         reader.close()
     traces = [trace for reader in readers.values() for trace in reader.headed]

@@ -116,9 +116,8 @@ class Reader:
 def extract(request: Request) -> Answer:
     """Answer with the failed tests and suites of all streams, and with why jest did not run any."""
     answer = Answer()
-    readers: dict[str, Reader] = {}
+    readers = request.read(Reader)
     for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
         if line.text.startswith("No tests found, exiting with code"):
             _add_usage(answer, line, "jest-no-tests", line.text.strip())
     failures = {(b.path, b.title): b for reader in readers.values() for b in reader.failures()}

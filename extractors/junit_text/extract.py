@@ -116,9 +116,7 @@ def _add_line(test: Test, text: str, line: Line) -> None:
 
 def extract(request: Request) -> Answer:
     """Answer with the failed tests in the order in which they were printed."""
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     answer = Answer()
     for test in (test for reader in readers.values() for test in reader.tests.values()):
         if len(answer.findings) < request.max_findings:

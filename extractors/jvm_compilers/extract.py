@@ -113,9 +113,7 @@ def _fault(found: re.Match[str], code: str, line: Line) -> Fault:
 
 def extract(request: Request) -> Answer:
     """Answer with the errors in the order in which they were printed, each once."""
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     answer = Answer()
     seen: set[tuple[object, ...]] = set()
     for fault in (fault for reader in readers.values() for fault in reader.faults):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kos_retry.sdk import Answer, Line, Request, main, span
+from kos_retry.sdk import Answer, Line, Request, Watch, main, span
 from kos_retry.text.bounds import cut_bytes
 
 MAX_MESSAGE_BYTES = 1024
@@ -137,10 +137,13 @@ def _with_faults(lines: Iterable[Line]) -> Iterator[tuple[Line, Fault | None]]:
     """Yield every line, with the error that it states."""
     before: Line | None = None
     place: re.Match[str] | None = None
+    watch = Watch(_PLACE, _TASK, _SECTION, _DRIVER, _ARROW, _IN_LINE, _CARET)
     for line in lines:
         text = line.text
         found = None
-        if arrow := _ARROW.match(text) if " --> " in text[:16] else None:
+        if not watch.sees(line):
+            pass
+        elif arrow := _ARROW.match(text) if " --> " in text[:16] else None:
             found = _below_heading(before, arrow, line)
         elif text.startswith("In "):
             place = _IN_LINE.match(text)

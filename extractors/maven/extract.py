@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kos_retry.sdk import Answer, Line, Request, main, span
+from kos_retry.sdk import Answer, Line, Request, Watch, main, span
 from kos_retry.text.bounds import cut_bytes
 
 MAX_MESSAGE_BYTES = 1024
@@ -107,10 +107,14 @@ class Reader:
         self._goal: re.Match[str] | None = None
         self._goal_lines: list[str] = []
         self._goal_at: tuple[Line, Line] | None = None
+        self._watch = Watch(_ERROR, _SYMBOL, _HELP, *(re.compile(f"{re.escape(mark)}$") for mark in _BUILD))
 
     def feed(self, line: Line) -> None:
         """Take the next line of the stream."""
-        text = line.text.rstrip()[:MAX_CHARS]
+        if self._watch.sees(line):
+            self._take(line.text.rstrip()[:MAX_CHARS], line)
+
+    def _take(self, text: str, line: Line) -> None:
         said = _ERROR.sub("", text)
         self.is_build = self.is_build or text.endswith(_BUILD) or bool(_HELP.search(text))
         if symbol := _SYMBOL.match(said):
@@ -249,9 +253,7 @@ def _head(said: str) -> str:
 
 def extract(request: Request) -> Answer:
     """Answer with what failed, in the order in which it was printed, each once."""
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     for reader in readers.values():
         reader.close()
     named = any(word.rpartition("/")[2] in ("mvn", "mvnw", "mvnd") for word in request.argv)

@@ -66,9 +66,7 @@ class Reader:
 def extract(request: Request) -> Answer:
     """Answer with the failed tests of all streams, each once."""
     answer = Answer()
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     first = {block.name: block for reader in readers.values() for block in reversed(reader.blocks)}
     for block in sorted(first.values(), key=lambda block: (block.first.source, block.first.start)):
         _add(answer, request, block)

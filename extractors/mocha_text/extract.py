@@ -88,9 +88,8 @@ class Reader:
 def extract(request: Request) -> Answer:
     """Answer with the failed tests of all streams, each once, and with why there was none to run."""
     answer = Answer()
-    readers: dict[str, Reader] = {}
+    readers = request.read(Reader)
     for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
         if line.text.startswith(NO_FILES):
             _add_usage(answer, line)
     failures: dict[str, Failure] = {}

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from kos_retry.sdk import Answer, Line, Request, main, span
+from kos_retry.sdk import Answer, Line, Request, Watch, main, span
 from kos_retry.text.bounds import cut_bytes
 
 MAX_MESSAGE_BYTES = 1024
@@ -71,6 +71,8 @@ _EXPLAINED = re.compile(
     r"|^# A fatal error has been detected by "
 )
 
+_READ = (_SANITIZER, _UNDEFINED, _VALGRIND, _LIBRARY, _ASSERTION, _TERMINATE, _NOTICE, _EXPLAINED)
+
 
 @dataclass(slots=True)
 class Fault:
@@ -97,9 +99,12 @@ class Reader:
         self.faults: list[Fault] = []
         self.notices: list[tuple[str, str, Line]] = []
         self.explained = False
+        self._watch = Watch(*_READ)
 
     def feed(self, line: Line) -> None:
         """Take the next line of the stream."""
+        if not (self.faults and self.faults[-1].left) and not self._watch.sees(line):
+            return
         text = line.text.rstrip()
         found = _checker(text, line) or _library(text, line)
         if found is not None:
@@ -168,9 +173,7 @@ def _stack(fault: Fault, text: str, line: Line) -> None:
 
 def extract(request: Request) -> Answer:
     """Answer with the errors, each once, or with the signal that nothing explains."""
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     answer = Answer()
     seen: set[tuple[object, ...]] = set()
     faults = [fault for reader in readers.values() for fault in reader.faults]

@@ -10,7 +10,7 @@ import re
 from collections import deque
 from dataclasses import dataclass, field
 
-from kos_retry.sdk import Answer, Line, Request, main, span
+from kos_retry.sdk import Answer, Line, Request, Watch, main, span
 from kos_retry.text.bounds import cut_bytes
 
 MAX_MESSAGE_BYTES = 2048
@@ -108,11 +108,14 @@ class Reader:
         self._source_lines = 0
         self._pointed = False
         self._open: Thrown | None = None
+        self._watch = Watch(re.compile(HEAP), _OPTION, _HEADER, _HEADING)
 
     def feed(self, line: Line) -> None:
         """Take the next line of the stream."""
         text = line.text.rstrip()
         self.lines_since += bool(text)
+        if self._open is None and self._header is None and not self._watch.sees(line):
+            return
         if self._open is not None and self._continue(self._open, text, line):
             return
         self._open = None
@@ -195,9 +198,7 @@ class Reader:
 def extract(request: Request) -> Answer:
     """Answer with the errors of all streams, each once: those that nothing caught, and a last word, are likely."""
     answer = Answer()
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     deadly = next((s for s in ("stderr", *readers) if s in readers and readers[s].errors), None)
     seen: set[tuple[object, ...]] = set()
     for source, reader in readers.items():

@@ -97,9 +97,7 @@ class Reader:
 def extract(request: Request) -> Answer:
     """Answer with the failed tests of all streams, each once."""
     answer = Answer()
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     seen: set[str] = set()
     for reader in readers.values():
         for failure in reader.failures.values():

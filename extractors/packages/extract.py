@@ -140,9 +140,7 @@ def _of_apt(said: str, line: Line) -> Fault:
 
 def extract(request: Request) -> Answer:
     """Answer with the errors of all streams, each once."""
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     answer = Answer()
     seen: set[tuple[str, str]] = set()
     for fault in _told([fault for reader in readers.values() for fault in reader.faults]):

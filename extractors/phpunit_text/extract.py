@@ -18,12 +18,9 @@ MAX_MESSAGE_BYTES = 2048
 def extract(request: Request) -> Answer:
     """Answer with the failed tests of all streams, each once: those of the summary where there is one."""
     answer = Answer()
-    readers: dict[str, tuple[NumberedReader, TestdoxReader, PestReader]] = {}
-    for line in request.lines():
-        for reader in readers.setdefault(line.source, (NumberedReader(), TestdoxReader(), PestReader())):
-            reader.feed(line)
+    readers = (request.read(NumberedReader), request.read(TestdoxReader), request.read(PestReader))
     seen: set[str] = set()
-    for of_stream in readers.values():
+    for of_stream in zip(*(of_streams.values() for of_streams in readers), strict=True):
         for block in next((reader.blocks for reader in of_stream if reader.blocks), []):
             if block.name not in seen:
                 _add(answer, request, block)

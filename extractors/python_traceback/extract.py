@@ -35,9 +35,7 @@ class Failure:
 
 def extract(request: Request) -> Answer:
     """Answer with the exceptions of all streams, each once, the one that ended the program as likely."""
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader(request.max_findings)).feed(line)
+    readers = request.read(lambda: Reader(request.max_findings))
     deadly = next((s for s in ("stderr", *readers) if s in readers and readers[s].traces), None)
     answer = Answer()
     seen: dict[tuple[object, ...], bool] = {}

@@ -103,7 +103,7 @@ class Reader:
             self._linked = True
         elif text.startswith("Ran "):
             self._test = ""
-        elif test := _TEST.match(text):
+        elif text.startswith(("FAIL: ", "ERROR: ")) and (test := _TEST.match(text)):
             self._test = _test_id(test[1], test[2], test[3])
         elif HEADER in text:
             group = GROUP_HEADER in text
@@ -118,12 +118,13 @@ class Reader:
     def _begin_without_heading(self, line: Line) -> None:
         """Begin a leaf of a group, which may have no traceback, or what cannot be compiled."""
         text = line.text
-        if separator := _SEPARATOR.match(text):
+        ruled = "+-" in text
+        if ruled and (separator := _SEPARATOR.match(text)):
             self._leaf_prefix = separator[1].replace("+", "|") + ("  " if separator[2] else "") + "| "
         elif self._leaf_prefix and text.startswith(self._leaf_prefix):
             self._start(line, self._leaf_prefix)
             self._continue(self._open, line)
-        elif _RULE.search(text):
+        elif ruled and _RULE.search(text):
             self._leaf_prefix = None
         elif 'File "' in text and (loose := _LOOSE_FRAME.match(text)):
             self._start(line, loose[1])

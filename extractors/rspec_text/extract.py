@@ -82,9 +82,7 @@ def extract(request: Request) -> Answer:
         for example in examples(report):
             if name := names.of(example.name, example.place):
                 _add(answer, request, name, example.saying, example.place)
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     told, names = names.given, Names()
     for reader in readers.values():
         for block in reader.blocks:

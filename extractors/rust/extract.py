@@ -150,9 +150,7 @@ def _continue_block(block: Words, text: str, line: Line) -> None:
 
 def extract(request: Request) -> Answer:
     """Answer with the failed tests by name; where no tests ran, with the panics of the program."""
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     tested = any(reader.tested for reader in readers.values())
     for reader in readers.values():
         for words in reader.panics:

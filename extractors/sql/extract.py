@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from kos_retry.sdk import Answer, Line, Request, main, span
+from kos_retry.sdk import Answer, Line, Request, Watch, main, span
 from kos_retry.text.bounds import cut_bytes
 
 MAX_NAME_BYTES = 200
@@ -61,6 +61,7 @@ _OTHER = re.compile(
 )
 _ADMIN = re.compile(r"^(?:mysqladmin|mariadb-admin): (?P<said>connect to server at .{1,300} failed)$")
 
+_READ = (_SERVER, _DRIVER, _CLIENT, _OLD_CLIENT, _NOT_READY, _BELOW, _EMBEDDED, _OTHER, _ADMIN)
 # Class or code of SQLSTATE, the longer one first: ISO/IEC 9075, and PostgreSQL's appendix A.
 _STATES = {
     "08": "transient", "40": "transient", "53300": "transient", "53": "resource", "55P03": "transient", "55006": "transient",
@@ -133,7 +134,10 @@ def extract(request: Request) -> Answer:
 def _faults(request: Request) -> Iterator[Fault]:
     kept = 0
     before: Fault | None = None
+    watch = Watch(*_READ)
     for line in request.lines():
+        if not watch.sees(line):
+            continue
         text = line.text.rstrip()
         if before is not None and before.first.source == line.source and _of(before, text, line):
             continue

@@ -79,13 +79,25 @@ class Stream:
     # Whether there is a stack; the last words are those below it.
     stack: bool = False
 
+    def feed(self, line: Line) -> None:
+        """Take the next line."""
+        text = line.text.rstrip()
+        if not text or _TRAILER.match(text):
+            return
+        self.last.append(line)
+        if text[0] in " \t#." or text.startswith("Caused by: "):
+            if _FRAME.match(text):
+                self.stack = True
+                self.last.clear()
+        elif len(self.marked) < MAX_MARKED and _MARKS.search(text):
+            level = _LEVEL.match(text)
+            if level and _tells(text, level["said"]):
+                self.marked.setdefault(level["said"], line)
+
 
 def extract(request: Request) -> Answer:
     """Answer with what the first stream that states anything states."""
-    streams: dict[str, Stream] = {}
-    for line in request.lines():
-        if line.text.strip():
-            _take(streams.setdefault(line.source, Stream()), line)
+    streams = request.read(Stream)
     answer = Answer()
     for source in sorted(streams, key=lambda name: PREFERENCE.index(name) if name in PREFERENCE else len(PREFERENCE)):
         for said, line in _statements(streams[source]):
@@ -93,21 +105,6 @@ def extract(request: Request) -> Answer:
         if answer.findings:
             break
     return answer
-
-
-def _take(stream: Stream, line: Line) -> None:
-    text = line.text.rstrip()
-    if _TRAILER.match(text):
-        return
-    stream.last.append(line)
-    if text[0] in " \t#." or text.startswith("Caused by: "):
-        if _FRAME.match(text):
-            stream.stack = True
-            stream.last.clear()
-    elif len(stream.marked) < MAX_MARKED and _MARKS.search(text):
-        level = _LEVEL.match(text)
-        if level and _tells(text, level["said"]):
-            stream.marked.setdefault(level["said"], line)
 
 
 def _statements(stream: Stream) -> list[tuple[str, Line]]:

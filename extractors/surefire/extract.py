@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from kos_retry.sdk import Answer, Line, Request, main, span
+from kos_retry.sdk import Answer, Line, Request, Watch, main, span
 from kos_retry.text.bounds import cut_bytes
 
 MAX_MESSAGE_BYTES = 1024
@@ -77,9 +77,13 @@ class Reader:
         self.totals = [0, 0, 0, 0]
         self._open: Test | None = None
         self._section = ""
+        self._watch = Watch(_LEVEL, _TEST, _SECTION, _TOTALS, _FORK, re.compile("^Crashed tests:$"))
 
     def feed(self, line: Line) -> None:
         """Take the next line of the stream."""
+        idle = self._open is None and not self._section and self.fork is None
+        if idle and not self._watch.sees(line):
+            return
         text = _LEVEL.sub("", line.text).rstrip()
         if "<<< " in text and (test := _TEST.match(text)):
             self._start(test, line)
@@ -167,9 +171,7 @@ def _add_line(test: Test, line: Line) -> bool:
 
 def extract(request: Request) -> Answer:
     """Answer with the failed tests in their order, then with what became of a virtual machine that ran some."""
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     answer = Answer()
     for reader in readers.values():
         for test in _failed(reader):

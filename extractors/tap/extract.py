@@ -31,7 +31,9 @@ def extract(request: Request) -> Answer:
     answer = Answer()
     readers: dict[str, Reader] = {}
     for line in (line for lines in (_report_lines(request), request.lines()) for line in lines):
-        readers.setdefault(line.source, Reader()).feed(line)
+        if line.source not in readers:
+            readers[line.source] = Reader()
+        readers[line.source].feed(line)
     for failure in (failure for reader in readers.values() for failure in reader.failures()):
         _add(answer, request, failure)
     for reader in readers.values():

@@ -70,9 +70,7 @@ class Reader:
 def extract(request: Request) -> Answer:
     """Answer with the errors of all streams."""
     answer = Answer()
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     errors = {key: error for reader in readers.values() for key, error in reader.errors.items()}
     for error in list(errors.values())[: request.max_findings]:
         _add(answer, request, error)

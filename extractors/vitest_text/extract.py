@@ -119,9 +119,7 @@ class Reader:
 def extract(request: Request) -> Answer:
     """Answer with the failed tests and suites of all streams, and with errors that nothing caught."""
     answer = Answer()
-    readers: dict[str, Reader] = {}
-    for line in request.lines():
-        readers.setdefault(line.source, Reader()).feed(line)
+    readers = request.read(Reader)
     seen: set[str] = set()
     for reader in readers.values():
         for block in reader.blocks:

@@ -65,26 +65,11 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (("earer ", "EARER "), r"(?i)(?<=\bbearer )[A-Za-z0-9+/=_.~-]{16,8192}"),
     (("://",), r"(?<=://)[^\s/:@'\"]{0,256}:[^\s/@'\"]{1,256}(?=@)"),
-    (
-        (
-            "assword",
-            "ASSWORD",
-            "asswd",
-            "ASSWD",
-            "ecret",
-            "ECRET",
-            "oken",
-            "OKEN",
-            "pi_key",
-            "PI_KEY",
-            "pikey",
-            "APIKEY",
-            "pi-key",
-        ),
-        # Behind a colon only what has a digit: "unexpected token: identifier" is no secret.
-        r"(?i)(?P<keep>(?:password|passwd|passphrase|secret|token|api[_-]?key)[\"']?\s{0,4}(?:=\s{0,4}|:\s{0,4}(?=[^\s]{0,64}\d))[\"']?)[^\s\"'&,;\[]{6,1024}",
-    ),
 )
+
+# Words that a secret stands behind, and how. Behind a colon only what has a digit: "unexpected token: identifier" is no secret.
+_NAMED = ("password", "passwd", "passphrase", "secret", "token", "api_key", "api-key", "apikey")
+_NAMED_SHAPE = r"(?i)(?P<keep>(?:password|passwd|passphrase|secret|token|api[_-]?key)[\"']?\s{0,4}(?:=\s{0,4}|:\s{0,4}(?=[^\s]{0,64}\d))[\"']?)[^\s\"'&,;\[]{6,1024}"
 
 
 class Redactor:
@@ -169,13 +154,47 @@ def _base64_forms(value: str) -> set[str]:
 
 def _without_shapes(text: str) -> str:
     due = [shape for triggers, shape in _SHAPES if any(trigger in text for trigger in triggers)]
-    if not due:
+    if due:
+        import re
+
+        for shape in due:
+            text = re.sub(shape, _keep_name, text)
+    return _without_named(text)
+
+
+def _without_named(text: str) -> str:
+    """Replace what stands behind the words of `_NAMED`: where one is, is found ten times faster than by an expression."""
+    starts = _starts(text.lower(), len(text))
+    if not starts:
         return text
     import re
 
-    for shape in due:
-        text = re.sub(shape, _keep_name, text)
-    return text
+    shape = re.compile(_NAMED_SHAPE)
+    if starts == _ANYWHERE:
+        return shape.sub(_keep_name, text)
+    parts, done = [], 0
+    for start in starts:
+        if start >= done and (found := shape.match(text, start)):
+            parts += [text[done:start], _keep_name(found)]
+            done = found.end()
+    return "".join([*parts, text[done:]])
+
+
+# Where there are capitals that become several letters, places in the text and in its small letters differ.
+_ANYWHERE = [-1]
+
+
+def _starts(small: str, length: int) -> list[int]:
+    """Return where a word of `_NAMED` stands in a text of this length that was put in small letters, in order."""
+    starts: list[int] = []
+    for name in _NAMED:
+        at = small.find(name)
+        if at >= 0 and len(small) != length:
+            return _ANYWHERE
+        while at >= 0:
+            starts.append(at)
+            at = small.find(name, at + 1)
+    return sorted(starts)
 
 
 def _keep_name(match: Any) -> str:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Protocol, TypeVar
 
 from kos_retry.text.bounds import cut_bytes, well_formed
 from kos_retry.text.escapes import decode, plain_line
@@ -22,6 +25,10 @@ MAX_LINE_BYTES = 64 * 1024
 MAX_STREAM_BYTES = 64 * 1024 * 1024
 # A stream up to this size is read at once, and remembered for the next extractor of the same process.
 _REMEMBERED_BYTES = 16 * 1024 * 1024
+# A line that stands so often in a row says no more when it comes again.
+MAX_REPEATED_LINES = 1000
+# Lines of more shapes than this are no longer remembered.
+MAX_SHAPES = 100_000
 TEST_RESULTS = ("passed", "skipped", "failed", "errored")
 RARE_RESULTS = ("unfinished", "flaky")
 NEVER_ENDED = "started and never ended"
@@ -33,15 +40,48 @@ MAX_HEADLINE_BYTES = 500
 
 
 class Line:
-    """One line of a stream as a terminal would show it, and where its bytes stand."""
+    """One line of a stream as a terminal would show it, and where its bytes stand; ``shape`` is what lines share that differ in digits."""
 
-    __slots__ = ("end", "source", "start", "text")
+    __slots__ = ("end", "shape", "source", "start", "text")
 
-    def __init__(self, text: str, source: str, start: int, end: int) -> None:
+    def __init__(self, text: str, source: str, start: int, end: int, shape: bytes = b"") -> None:
         self.text = text
         self.source = source
         self.start = start
         self.end = end
+        self.shape = shape
+
+
+class Watch:
+    """Tells which lines any of some expressions is found in, at a glance for all that are like one before but for their digits.
+
+    A long log has many lines of few shapes. The expressions must not tell one digit from another.
+    """
+
+    def __init__(self, *expressions: re.Pattern[str]) -> None:
+        self._searches = [expression.search for expression in expressions]
+        self._known: dict[bytes, bool] = {}
+
+    def sees(self, line: Line) -> bool:
+        """Return whether one of the expressions is found in the line."""
+        known = self._known.get(line.shape)
+        if known is None or not line.shape:
+            text = line.text.rstrip()
+            known = any(search(text) for search in self._searches)
+            if len(self._known) < MAX_SHAPES:
+                self._known[line.shape] = known
+        return known
+
+
+class LineReader(Protocol):
+    """What takes a stream line by line."""
+
+    def feed(self, line: Line) -> object:
+        """Take the next line of the stream."""
+
+
+R = TypeVar("R", bound=LineReader)
+_source = attrgetter("source")
 
 
 class Report:
@@ -80,6 +120,15 @@ class Request:
         """
         for source, path in sorted(self._streams.items()):
             yield from _lines(source, path, last_bytes)
+
+    def read(self, make: Callable[[], R]) -> dict[str, R]:
+        """Make a reader for each stream that has lines, feed it these lines, and return the readers by the streams' names."""
+        readers: dict[str, R] = {}
+        for source, lines in groupby(self.lines(), key=_source):
+            reader = readers[source] = make()
+            for line in lines:
+                reader.feed(line)
+        return readers
 
     def stream(self, *names: str) -> str | None:
         """Return the path of the first of these streams that was captured."""
@@ -193,6 +242,7 @@ def main(extract: Callable[[Request], Answer]) -> None:
 
 # What this process has read of streams: the lines by source, path, size and time of the last change.
 _remembered: dict[tuple[str, str, int, int], list[Line]] = {}
+_ONE_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 _CONTROL = bytes(code for code in (*range(0x20), 0x7F) if chr(code) not in "\t\n")
 
 
@@ -223,12 +273,20 @@ def _at_once(data: bytes, source: str) -> list[Line]:
     """Return all lines; most outputs have nothing in them that a terminal would not show as it is."""
     plain = len(data.translate(None, _CONTROL)) == len(data)
     out, at = [], 0
-    for raw in data.split(b"\n"):
+    known: dict[bytes, bytes] = {}
+    before, repeated = b"", 0
+    for raw, shape in zip(data.split(b"\n"), data.translate(_ONE_DIGIT).split(b"\n"), strict=True):
+        repeated = repeated + 1 if raw == before else 0
+        before = raw
+        if repeated > MAX_REPEATED_LINES:
+            at += len(raw) + 1
+            continue
         body = raw[:MAX_LINE_BYTES].rstrip(b"\r") if not plain or len(raw) > MAX_LINE_BYTES else raw
         text = body.decode("ascii") if plain and body.isascii() else plain_line(decode(body))
-        out.append(Line(text, source, at, at + len(body)))
+        out.append(Line(text, source, at, at + len(body), known.setdefault(shape, shape)))
         at += len(raw) + 1
-    if not data or data.endswith(b"\n"):
+    if out and (not data or data.endswith(b"\n")) and not out[-1].text:
+        # Behind the last newline there is no line.
         out.pop()
     return out
 
@@ -244,7 +302,7 @@ def _one_by_one(stream: Any, source: str, last_bytes: int) -> Iterator[Line]:
             return
         end = at + len(raw)
         body = raw.rstrip(b"\r\n")
-        yield Line(plain_line(decode(body)), source, at, at + len(body))
+        yield Line(plain_line(decode(body)), source, at, at + len(body), body.translate(_ONE_DIGIT))
         if not raw.endswith(b"\n"):
             end += _skip_line(stream)
         at = end

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kos_retry.adapters.extraction.selection import Output
 
-_texts = st.text(st.sampled_from("ab01\n:é\r"), max_size=60)
+_texts = st.text(st.sampled_from("ab01 \n\t:é\r"), max_size=60)
 
 
 @given(_texts, _texts.filter(bool))
