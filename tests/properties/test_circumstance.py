@@ -70,7 +70,7 @@ _TEXTS = [
 _few = settings(
     derandomize=True,
     database=None,
-    max_examples=8,
+    max_examples=4,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
