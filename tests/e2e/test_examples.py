@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -153,3 +154,10 @@ def test_transcript_of_a_recipe_tells_what_the_agent_did(run, recipe, name):
 def test_agent_that_does_the_same_over_and_over_is_stopped(recipe, name):
     done = recipe(name, "false")
     assert (done.returncode, "attempts in a row fail the same way (zero_delta)" in done.stderr) == (1, True)
+
+
+def test_only_what_failed_of_a_parallel_suite_is_run_again(run, tmp_path):
+    suite = Path(shutil.copytree(EXAMPLES / "flaky_suite", tmp_path / "suite"))
+    done = run("sh", "rerun.sh", cwd=suite)
+    told = re.findall(r"^(\d.* passed) in ", done.stdout, re.MULTILINE)
+    assert (0, ["3 failed, 3 passed", "3 passed"]) == (done.returncode, told)
