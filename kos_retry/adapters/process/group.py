@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import time
 
 from kos_retry.adapters.process.signals import SIGCONT, SIGINT, SIGKILL, SIGTERM
@@ -11,8 +12,14 @@ from kos_retry.limits import REAP_SECONDS
 _POLL_SECONDS = 0.005
 # Fields of /proc/PID/stat behind the command's name, see proc(5).
 _STATE, _GROUP, _SESSION = 0, 2, 3
-# The group's number comes on the first line, the end of our life with the end of the pipe. Without "--": not every shell's kill knows it.
-_GUARD = 'read -r g || exit; read -r _ || { kill -TERM "-$g"; sleep 2; kill -KILL "-$g"; }'
+# The group's number comes on the first line, an empty one where there is none; the end of our life with the end of the pipe. If that comes
+# between the command's start and its number, the command is known by its mark. Without "--": not every shell's kill knows it.
+_GUARD = (
+    'marked() { [ "$0" ] && for e in /proc/[0-9]*/environ; do grep -qzxF "$0" "$e" && { e=${e#/proc/}; kill "-$1" "-${e%/environ}"; }; done; }; '
+    "if read -r g; then "
+    '[ -z "$g" ] || read -r _ || { kill -TERM "-$g"; sleep 2; kill -KILL "-$g"; }; '
+    "else marked TERM; sleep 2; marked KILL; fi"
+)
 # A shell may return from `read` for a signal as it does for the end of the pipe.
 _LISTENER = (
     "trap 'got=1; printf i' INT; trap 'got=1; printf w' WINCH; trap '' TERM HUP QUIT TSTP TTIN TTOU; "
@@ -32,25 +39,25 @@ def send(group: int, number: int) -> bool:
     return True
 
 
-def stop(group: int, mark: tuple[bytes, ...], grace_seconds: float, but: int = 0) -> bool:
+def stop(group: int, mark: tuple[bytes, ...], grace_seconds: float) -> bool:
     """End what is left of an attempt: TERM, the grace, then KILL; return whether it took KILL.
 
     The group's leader must still be a zombie or alive, so that the number cannot belong to another group. ``mark`` are
     settings of the environment that only this attempt's processes have.
     """
-    if not members(group, mark, but):
+    if not members(group, mark):
         return False
-    _signal_all(group, mark, but, SIGTERM)
-    _signal_all(group, mark, but, SIGCONT)
-    if _gone(group, mark, but, grace_seconds):
+    _signal_all(group, mark, SIGTERM)
+    _signal_all(group, mark, SIGCONT)
+    if _gone(group, mark, grace_seconds):
         return False
-    _signal_all(group, mark, but, SIGKILL)
-    _gone(group, mark, but, REAP_SECONDS)
+    _signal_all(group, mark, SIGKILL)
+    _gone(group, mark, REAP_SECONDS)
     return True
 
 
-def members(group: int, mark: tuple[bytes, ...] = (), but: int = 0) -> tuple[int, ...]:
-    """Return the ids of an attempt's living processes, without ``but``, which is one of ours.
+def members(group: int, mark: tuple[bytes, ...] = ()) -> tuple[int, ...]:
+    """Return the ids of an attempt's living processes.
 
     Where the system has no /proc, the group's number stands for all of them as long as it can be signalled.
     """
@@ -58,8 +65,8 @@ def members(group: int, mark: tuple[bytes, ...] = (), but: int = 0) -> tuple[int
         names = os.listdir("/proc")
     except OSError:
         return (group,) if send(group, 0) else ()
-    others = {str(os.getpid()), str(but)}
-    return tuple(int(name) for name in names if name.isdigit() and name not in others and _belongs(name, group, mark))
+    own = str(os.getpid())
+    return tuple(int(name) for name in names if name.isdigit() and name != own and _belongs(name, group, mark))
 
 
 def name_of(pid: int) -> str:
@@ -74,12 +81,12 @@ def name_of(pid: int) -> str:
 class Guard:
     """A process that ends an attempt's group if we are killed, however that happens.
 
-    It is started before the command, so that nothing but a moment lies between the command's start and its guarding. It waits for
-    a pipe of ours to close, in a group of its own.
+    It is started before the command, and waits for a pipe of ours to close, in a group of its own. ``mark`` is a setting of the
+    environment that only this run's processes have, empty for none.
     """
 
-    def __init__(self) -> None:
-        self._pipe, self._pid = _shell(_GUARD, 0, None)
+    def __init__(self, mark: bytes) -> None:
+        self._pipe, self._pid = _shell(_GUARD, 0, None, mark)
 
     def watch(self, group: int) -> None:
         """Say which group to end."""
@@ -116,13 +123,20 @@ class Listener:
         # It may die of the very signal it was to tell of, before its shell is ready for it.
         return bytes([self.INTERRUPT]) if self._reap() == SIGINT else b""
 
-    def dismiss(self) -> None:
-        """End the listener."""
+    def dismiss(self) -> bytes:
+        """End the listener; return what it had still to tell: a key that ended the command may not have been told yet."""
         _tell(self._pipe, b"\n")
         os.close(self._pipe)
-        if self.fd >= 0:
-            os.close(self.fd)
+        last = b""
+        poll = select.poll()
+        while self.fd >= 0:
+            poll.register(self.fd, select.POLLIN)
+            if not poll.poll(REAP_SECONDS * 1000) and self.pid:
+                # Somebody has stopped it.
+                os.kill(self.pid, SIGKILL)
+            last += self.notes()
         self._reap()
+        return last
 
     def _reap(self) -> int:
         """Wait for the process and return the signal that ended it, 0 for none."""
@@ -133,8 +147,11 @@ class Listener:
         return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
 
 
-def _shell(script: str, group: int, output: int | None) -> tuple[int, int]:
-    """Start a shell that reads from a pipe of ours; return the pipe and the shell's id, 0 where it cannot be started."""
+def _shell(script: str, group: int, output: int | None, name: bytes = b"sh") -> tuple[int, int]:
+    """Start a shell that reads from a pipe of ours; return the pipe and the shell's id, 0 where it cannot be started.
+
+    ``name`` is what the script knows as ``$0``.
+    """
     read, write = os.pipe()
     nothing = (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)
     actions = [
@@ -142,7 +159,7 @@ def _shell(script: str, group: int, output: int | None) -> tuple[int, int]:
         nothing if output is None else (os.POSIX_SPAWN_DUP2, output, 1),
         (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
     ]
-    argv = ("/bin/sh", "-c", script)
+    argv = ("/bin/sh", "-c", script, name)
     try:
         return write, os.posix_spawn(argv[0], argv, {"PATH": os.defpath}, file_actions=actions, setpgroup=group)
     except OSError:
@@ -159,9 +176,9 @@ def _tell(pipe: int, line: bytes) -> None:
         pass
 
 
-def _signal_all(group: int, mark: tuple[bytes, ...], but: int, number: int) -> None:
+def _signal_all(group: int, mark: tuple[bytes, ...], number: int) -> None:
     send(group, number)
-    for pid in members(group, mark, but):
+    for pid in members(group, mark):
         try:
             os.kill(pid, number)
         except OSError:
@@ -187,9 +204,9 @@ def _is_marked(pid: str, mark: tuple[bytes, ...]) -> bool:
     return all(setting in settings for setting in mark)
 
 
-def _gone(group: int, mark: tuple[bytes, ...], but: int, seconds: float) -> bool:
+def _gone(group: int, mark: tuple[bytes, ...], seconds: float) -> bool:
     until = time.monotonic() + seconds
-    while members(group, mark, but):
+    while members(group, mark):
         if time.monotonic() >= until:
             return False
         time.sleep(_POLL_SECONDS)

@@ -90,7 +90,7 @@ class ProcessRunner:
         if self._options.spool:
             self._options.spool.clear()
         wiring = _Wiring(self._sinks, proposal, self._options)
-        guard = group.Guard()
+        guard = group.Guard(_own_mark(proposal))
         began = time.time()
         try:
             pid = _spawn(proposal, wiring)
@@ -435,17 +435,15 @@ class Attempt:
         for read in list(self._reads):
             self._close(read)
         status = os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
+        if self._listener is not None:
+            self._interrupts += self._listener.dismiss().count(group.Listener.INTERRUPT)
         self._set_exit(status)
         if not out.succeeded:
-            out.killed = (
-                group.stop(self._pid, self._mark, self._options.grace_seconds, self._listener_pid) or out.killed
-            )
+            out.killed = group.stop(self._pid, self._mark, self._options.grace_seconds) or out.killed
             if out.killed or out.signal:
                 self._foreground.restore_modes()
             out.stdout, out.stderr = self.captured()
         os.waitpid(self._pid, 0)
-        if self._listener is not None:
-            self._listener.dismiss()
         self._guard.dismiss()
         if out.succeeded and (held or group.send(self._pid, 0)):
             out.survivors = tuple(f"{pid} {group.name_of(pid)}".strip() for pid in group.members(self._pid, self._mark))
@@ -453,10 +451,6 @@ class Attempt:
             pty.close()
         out.duration_seconds = time.monotonic() - self._started
         return out
-
-    @property
-    def _listener_pid(self) -> int:
-        return self._listener.pid if self._listener is not None else 0
 
     def captured(self) -> tuple[Captured, Captured]:
         """Return what was kept of standard output and standard error."""
@@ -509,6 +503,12 @@ def _posix_spawn(spawn: Callable[..., int], path: str, argv: Iterable[str], prop
         setsigdef=signals.CHANGED_BY_PYTHON,
         setpgroup=0,
     )
+
+
+def _own_mark(proposal: Proposal) -> bytes:
+    """Return the setting that the processes of this run, and no others, inherit; empty where there is none."""
+    mark = proposal.environment.get("KOS_RETRY_MARK")
+    return os.fsencode(f"KOS_RETRY_MARK={mark}") if mark else b""
 
 
 def _mark(proposal: Proposal) -> tuple[bytes, ...]:
