@@ -7,13 +7,14 @@ import time
 
 from kos_retry import limits
 from kos_retry.adapters import state
-from kos_retry.adapters.checks import SuccessChecks, verify_options
+from kos_retry.adapters.checks import SuccessChecks
 from kos_retry.adapters.clock import SystemClock, timestamp
 from kos_retry.adapters.journal import SessionJournal
 from kos_retry.adapters.process import standard
 from kos_retry.adapters.process.runner import ProcessRunner, RunnerOptions
 from kos_retry.adapters.process.signals import SignalPipe
 from kos_retry.adapters.proposals import CommandProposer
+from kos_retry.adapters.shell import Shell
 from kos_retry.engine.redact import Redactor, secret_values
 from kos_retry.loop import Loop, Unsupervised
 from kos_retry.report.terminal import TerminalReporter, tell
@@ -71,6 +72,7 @@ def run(argv: Sequence[str], settings: RunSettings, *, raw: Raw | None = None, p
         closed=closed,
         spool=spool,
     )
+    shell = Shell(signal_pipe, options)
     loop = Loop(
         proposer=CommandProposer(
             argv,
@@ -90,8 +92,7 @@ def run(argv: Sequence[str], settings: RunSettings, *, raw: Raw | None = None, p
             verify=settings.verify,
             require=settings.require,
             forbid=settings.forbid,
-            signal_pipe=signal_pipe,
-            options=verify_options(options),
+            shell=shell,
             warn=tell,
             told_failed=late.told_failed if settings.transcript else None,
             reported=late.reported if settings.collect else None,
@@ -110,7 +111,7 @@ def run(argv: Sequence[str], settings: RunSettings, *, raw: Raw | None = None, p
         ),
         clock=SystemClock(signal_pipe),
         memory=late,
-        **_supervision(signal_pipe, options, settings, redactor, session),
+        **_supervision(shell, settings, redactor, session),
         past=past,
         flaky_fails=settings.flaky_result == "fail",
         pivot_retries=settings.on_pivot == "retry",
@@ -133,20 +134,17 @@ def _runner(signal_pipe: SignalPipe, options: RunnerOptions, settings: RunSettin
     return Collected(runner, settings.collect)
 
 
-def _supervision(
-    signal_pipe: SignalPipe, options: RunnerOptions, settings: RunSettings, redactor: Redactor, session: str
-) -> dict[str, Any]:
+def _supervision(shell: Shell, settings: RunSettings, redactor: Redactor, session: str) -> dict[str, Any]:
     """Return the ports of whoever has a say in the run; most runs have nobody, and import nothing for it."""
     if not (settings.gate or settings.pivot or settings.on_escalate):
         alone = Unsupervised()
         return {"gate": alone, "recovery": alone, "supervisor": alone}
-    from kos_retry.adapters.supervision import CommandGate, CommandSupervisor, Helpers, Ladder
+    from kos_retry.adapters.supervision import CommandGate, CommandSupervisor, Ladder
 
-    helpers = Helpers(signal_pipe, options)
     return {
-        "gate": CommandGate(settings.gate, helpers, redactor, session) if settings.gate else Unsupervised(),
-        "recovery": Ladder(settings.pivot, helpers, tell),
-        "supervisor": CommandSupervisor(settings.on_escalate, helpers, redactor, tell),
+        "gate": CommandGate(settings.gate, shell, redactor, session) if settings.gate else Unsupervised(),
+        "recovery": Ladder(settings.pivot, shell, tell),
+        "supervisor": CommandSupervisor(settings.on_escalate, shell, redactor, tell),
     }
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from kos_retry.adapters.process import standard
-from kos_retry.adapters.process.runner import ProcessRunner, RunnerOptions
-from kos_retry.outcome import Broken, Proposal
+from kos_retry.outcome import Broken
 from kos_retry.settings import Check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kos_retry.adapters.process.signals import SignalPipe
-    from kos_retry.outcome import Captured, Outcome
+    from kos_retry.adapters.shell import Shell
+    from kos_retry.outcome import Captured, Outcome, Proposal
     from kos_retry.ports import RunningAttempt
 
 # The name of the constraint that an attempt without the signal fails.
 DONE = "done"
-_SHELL = ("/bin/sh", "-c")
 _SAID_CHARS = 200
 
 
@@ -30,8 +27,7 @@ class SuccessChecks:
         verify: Sequence[Check],
         require: Sequence[Check],
         forbid: Sequence[Check],
-        signal_pipe: SignalPipe,
-        options: RunnerOptions,
+        shell: Shell,
         warn: Callable[[str], None],
         told_failed: Callable[[Proposal, Outcome], bool] | None = None,
         reported: Callable[[Proposal, Outcome], Sequence[Broken]] | None = None,
@@ -44,8 +40,7 @@ class SuccessChecks:
         self._verify = verify
         self._require = [*require, self._done] if self._done is not None else require
         self._forbid = forbid
-        self._signals = signal_pipe
-        self._options = options
+        self._shell = shell
         self._warn = warn
 
     def check(self, proposal: Proposal, attempt: RunningAttempt, outcome: Outcome) -> None:
@@ -95,28 +90,14 @@ class SuccessChecks:
         return missing + present + unknown
 
     def _of_command(self, check: Check, proposal: Proposal, outcome: Outcome) -> list[Broken]:
-        """Run one verify command, its output on our standard error: standard output is the command's own."""
-        runner = ProcessRunner(self._signals, self._options)
-        running = runner.start(Proposal(proposal.attempt, (*_SHELL, check.text), proposal.environment, b""))
-        done = running.wait()
+        """Run one verify command."""
+        done = self._shell.run(check.text, proposal)
         if done.cancelled_by is not None:
             outcome.cancelled_by, outcome.exit_code = done.cancelled_by, done.exit_code
             return []
         if done.succeeded:
             return []
         return [Broken(check.name, _said(done))]
-
-
-def verify_options(options: RunnerOptions) -> RunnerOptions:
-    """Return how verify commands are run: under the same limits, apart from the command's streams."""
-    return RunnerOptions(
-        timeout_seconds=options.timeout_seconds,
-        deadline_at=options.deadline_at,
-        deadline_seconds=options.deadline_seconds,
-        grace_seconds=options.grace_seconds,
-        outputs=(standard.STDERR, standard.STDERR),
-        closed=options.closed,
-    )
 
 
 def _parts(stream: Captured) -> tuple[bytes, ...]:

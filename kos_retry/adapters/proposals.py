@@ -6,6 +6,7 @@ import os
 
 from kos_retry import limits
 from kos_retry.adapters import state
+from kos_retry.adapters.shell import SHELL
 from kos_retry.errors import StateError
 from kos_retry.outcome import Proposal
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from kos_retry.model import Decision, FailureEnvelope
     from kos_retry.outcome import NextStep
 
-_SHELL = ("/bin/sh", "-c")
 _OWN = "KOS_RETRY_"
 # Settings of ours that a nested run inherits on purpose.
 _INHERITED = "KOS_RETRY_OPT_"
@@ -82,7 +82,7 @@ class CommandProposer:
         stdin = None
         argv = self._argv
         if self._retry_command is not None and history and names_all_that_failed(history[-1]):
-            argv = (*_SHELL, self._retry_command)
+            argv = (*SHELL, self._retry_command)
         if self._delivery == "arg":
             argv = self._filled(argv, attempt, guidance, environment)
         elif guidance and self._delivery == "append":
@@ -145,17 +145,19 @@ def names_all_that_failed(latest: FailureEnvelope) -> bool:
         return False
     if latest.category not in ("constraint_violation", "verification_failed"):
         return False
-    payloads = [a.payload for a in latest.diagnostic_artifacts if isinstance(a.payload, dict)]
-    findings = [f for payload in payloads for f in payload.get("findings") or () if isinstance(f, dict)]
-    return not any(f.get("kind") == "crash" or f.get("status") == "unfinished" for f in findings)
+    return not any(f.get("kind") == "crash" or f.get("status") == "unfinished" for f in _findings(latest))
 
 
 def _to_run_again(latest: FailureEnvelope) -> tuple[str, ...]:
     """Return the failing constraints without the types of what was thrown: no test runner takes those for names."""
-    payloads = (artifact.payload for artifact in latest.diagnostic_artifacts)
-    findings = [f for payload in payloads if isinstance(payload, dict) for f in payload.get("findings") or ()]
-    types = {f.get("error_type") for f in findings if isinstance(f, dict)}
+    types = {f.get("error_type") for f in _findings(latest)}
     return tuple(name for name in latest.failing_constraints if name not in types) or latest.failing_constraints
+
+
+def _findings(envelope: FailureEnvelope) -> list[dict[str, Any]]:
+    """Return the findings of all extractors, as the artifacts hold them."""
+    payloads = (a.payload for a in envelope.diagnostic_artifacts if isinstance(a.payload, dict))
+    return [f for payload in payloads for f in payload.get("findings") or () if isinstance(f, dict)]
 
 
 def _fill(word: str, places: Mapping[str, str]) -> str:

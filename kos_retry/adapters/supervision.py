@@ -1,79 +1,34 @@
 """Commands that have a say in a run: the gate, the recovery steps, and whoever is asked for help.
 
-All run like the command itself: in a group of their own, killed at a time limit, interrupted by the same signals. What they print
-goes to our standard error; only an answer on standard output of one that is asked is kept for us.
+What they print goes to our standard error; only an answer on standard output of one that is asked is kept for us.
 """
 
 from __future__ import annotations
 
-import os
-
 from kos_retry import limits
-from kos_retry.adapters.process import standard
-from kos_retry.adapters.process.runner import ProcessRunner, RunnerOptions
-from kos_retry.outcome import NextStep, Proposal, Refusal
+from kos_retry.outcome import NextStep, Refusal
+from kos_retry.text.jsonline import json_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from kos_retry.adapters.process.signals import SignalPipe
+    from kos_retry.adapters.shell import Shell
     from kos_retry.engine.redact import Redactor
     from kos_retry.model import Decision
-    from kos_retry.outcome import Outcome
-    from kos_retry.ports import RunningAttempt
+    from kos_retry.outcome import Outcome, Proposal
 
-_SHELL = ("/bin/sh", "-c")
 _ALLOW = frozenset({"yes", "allow", "approve"})
 _DENY = frozenset({"no", "deny", "reject"})
-
-
-class Helpers:
-    """Runs commands beside the wrapped one."""
-
-    def __init__(self, signal_pipe: SignalPipe, options: RunnerOptions) -> None:
-        self._signals = signal_pipe
-        self._options = options
-
-    def run(self, command: str, proposal: Proposal, seconds: float | None = None) -> Outcome:
-        """Run a command of the shell, its output on our standard error."""
-        return self._start(command, proposal, b"", seconds, standard.STDERR).wait()
-
-    def ask(self, command: str, proposal: Proposal, question: Any, seconds: float) -> tuple[Outcome, bytes]:
-        """Run a command with a question as JSON on standard input; return how it ended and what it answered."""
-        from kos_retry.text.jsonline import json_line
-
-        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-        try:
-            asked = self._start(command, proposal, json_line(question).encode("ascii") + b"\n", seconds, nowhere)
-            outcome = asked.wait()
-        finally:
-            os.close(nowhere)
-        return outcome, asked.captured()[0].head
-
-    def _start(
-        self, command: str, proposal: Proposal, stdin: bytes, seconds: float | None, stdout: int
-    ) -> RunningAttempt:
-        options = RunnerOptions(
-            timeout_seconds=seconds or self._options.timeout_seconds,
-            deadline_at=self._options.deadline_at,
-            deadline_seconds=self._options.deadline_seconds,
-            grace_seconds=self._options.grace_seconds,
-            outputs=(stdout, standard.STDERR),
-            closed=self._options.closed,
-        )
-        return ProcessRunner(self._signals, options).start(
-            Proposal(proposal.attempt, (*_SHELL, command), proposal.environment, stdin)
-        )
 
 
 class Ladder:
     """Recovery steps in the order in which they were given; each is run once, and one that fails makes way for the next."""
 
-    def __init__(self, commands: Sequence[str], helpers: Helpers, tell: Callable[[str], None]) -> None:
+    def __init__(self, commands: Sequence[str], shell: Shell, tell: Callable[[str], None]) -> None:
         self._left = list(commands)
-        self._helpers = helpers
+        self._shell = shell
         self._tell = tell
 
     def next_step(self, proposal: Proposal) -> NextStep | None:
@@ -81,7 +36,7 @@ class Ladder:
         while self._left:
             command = self._left.pop(0)
             self._tell(f"recovery step: {command}")
-            outcome = self._helpers.run(command, proposal)
+            outcome = self._shell.run(command, proposal)
             if outcome.succeeded:
                 return NextStep(ran=command)
             if outcome.cancelled_by is not None:
@@ -97,9 +52,9 @@ class CommandGate:
     ``fingerprint`` it is about and a ``reason``. No answer in time, and one that makes no sense, is a no.
     """
 
-    def __init__(self, command: str | None, helpers: Helpers, redactor: Redactor, session: str) -> None:
+    def __init__(self, command: str | None, shell: Shell, redactor: Redactor, session: str) -> None:
         self._command = command
-        self._helpers = helpers
+        self._shell = shell
         self._redactor = redactor
         self._session = session
 
@@ -116,7 +71,9 @@ class CommandGate:
             "guidance": decision.guidance if decision is not None and proposal.delivered else "",
             "decision": decision.model_dump(mode="json") if decision is not None else None,
         }
-        outcome, said = self._helpers.ask(self._command, proposal, self._redactor.value(question), limits.GATE_SECONDS)
+        outcome, said = self._shell.ask(
+            self._command, proposal, _line(self._redactor.value(question)), limits.GATE_SECONDS
+        )
         if outcome.cancelled_by is not None:
             return Refusal("cancelled", "a signal came while the gate was asked", outcome.cancelled_by)
         if not outcome.succeeded:
@@ -146,9 +103,9 @@ class CommandSupervisor:
     the run as it would have ended.
     """
 
-    def __init__(self, command: str | None, helpers: Helpers, redactor: Redactor, tell: Callable[[str], None]) -> None:
+    def __init__(self, command: str | None, shell: Shell, redactor: Redactor, tell: Callable[[str], None]) -> None:
         self._command = command
-        self._helpers = helpers
+        self._shell = shell
         self._redactor = redactor
         self._tell = tell
 
@@ -162,7 +119,7 @@ class CommandSupervisor:
         if self._command is None:
             return None
         question = self._redactor.value({"attempt": proposal.attempt, "decision": decision.model_dump(mode="json")})
-        outcome, said = self._helpers.ask(self._command, proposal, question, limits.ESCALATION_SECONDS)
+        outcome, said = self._shell.ask(self._command, proposal, _line(question), limits.ESCALATION_SECONDS)
         if outcome.cancelled_by is not None:
             return NextStep(cancelled_by=outcome.cancelled_by)
         if not outcome.succeeded:
@@ -178,11 +135,13 @@ def fingerprint(proposal: Proposal) -> str:
     """Return what identifies an attempt: its words, its standard input, and its environment as we set it."""
     import hashlib
 
-    from kos_retry.text.jsonline import json_line
-
     own = {name: value for name, value in proposal.environment.items() if name.startswith("KOS_RETRY_")}
     told = [list(proposal.argv), (proposal.stdin or b"").decode("utf-8", "replace"), sorted(own.items())]
     return hashlib.sha256(json_line({"proposal": told}).encode("ascii")).hexdigest()
+
+
+def _line(question: Any) -> bytes:
+    return json_line(question).encode("ascii") + b"\n"
 
 
 def _object(said: bytes) -> dict[str, Any]:

@@ -8,9 +8,10 @@ import sys
 import pytest
 
 from kos_retry.adapters import checks, expressions
-from kos_retry.adapters.checks import SuccessChecks, verify_options
+from kos_retry.adapters.checks import SuccessChecks
 from kos_retry.adapters.process.runner import RunnerOptions
 from kos_retry.adapters.process.signals import SignalPipe
+from kos_retry.adapters.shell import Shell, beside
 from kos_retry.outcome import Captured, Outcome, Proposal
 from kos_retry.settings import Check
 
@@ -37,21 +38,16 @@ def checked(pipe):
     """Return a function that checks an attempt and returns its outcome."""
 
     def check(attempt=None, *, verify=(), require=(), forbid=(), environment=None, timeout=None, warn=pytest.fail):
-        quiet = os.open(os.devnull, os.O_WRONLY)
-        options = verify_options(RunnerOptions(timeout_seconds=timeout, grace_seconds=0.2))
-        options.outputs = (quiet, quiet)
         subject = SuccessChecks(
             verify=[Check(*c) for c in verify],
             require=[Check(*c) for c in require],
             forbid=[Check(*c) for c in forbid],
-            signal_pipe=pipe,
-            options=options,
+            shell=Shell(pipe, RunnerOptions(timeout_seconds=timeout, grace_seconds=0.2)),
             warn=warn,
         )
         outcome = Outcome(0, 0.0)
         proposal = Proposal(1, ["x"], {"PATH": os.environ["PATH"], **(environment or {})})
         subject.check(proposal, attempt or _Attempt(), outcome)
-        os.close(quiet)
         return outcome
 
     return check
@@ -169,12 +165,12 @@ def test_signal_during_a_verify_command_cancels_the_attempt(checked):
 
 
 def test_verify_commands_write_to_standard_error_alone():
-    assert (2, 2) == verify_options(RunnerOptions(grace_seconds=1, tty="always")).outputs
+    assert (2, 2) == beside(RunnerOptions(grace_seconds=1, tty="always")).outputs
 
 
 def test_verify_commands_keep_the_limits_and_lose_the_terminal():
     options = RunnerOptions(timeout_seconds=3, deadline_at=9, deadline_seconds=5, grace_seconds=1, tty="always")
-    kept = verify_options(options)
+    kept = beside(options)
     assert (3, 9, 5, 1, "never") == (
         kept.timeout_seconds,
         kept.deadline_at,
