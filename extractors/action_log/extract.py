@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from kos_retry.sdk import Answer, Request, main
-from kos_retry.sdk.agents import Story, said
+from kos_retry.sdk.agents import Story, said, told_by
 from kos_retry.sdk.events import Event, amount, count, part, text, transcript
 from kos_retry.sdk.provider import reason_of_words
 
@@ -117,12 +117,7 @@ class Reader:
 
 def extract(request: Request) -> Answer:
     """Answer with the actions, the usage, and the reason of a failure."""
-    events, reader = transcript(request), Reader(request)
-    for event in events:
-        reader.feed(event)
-    if not reader.seen:
-        return reader.story.unreadable(blank=events.blank, malformed=events.malformed)
-    return reader.answer(events.malformed)
+    return told_by(Reader(request), transcript(request))
 
 
 def _name(event: Event, kind: str) -> str:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from kos_retry.sdk import Answer, Request, main
-from kos_retry.sdk.agents import Story, said
+from kos_retry.sdk.agents import Story, said, told_by
 from kos_retry.sdk.events import Event, amount, count, part, parts, text, transcript
 from kos_retry.sdk.provider import kind_of_status, reason_of_words, reset_of
 
@@ -224,12 +224,7 @@ _READ = {
 
 def extract(request: Request) -> Answer:
     """Answer with the actions, the usage, and the reason of a failure."""
-    events, reader = transcript(request), Reader(request)
-    for event in events:
-        reader.feed(event)
-    if not reader.seen:
-        return reader.story.unreadable(blank=events.blank, malformed=events.malformed)
-    return reader.answer(events.malformed)
+    return told_by(Reader(request), transcript(request))
 
 
 def _is_of_this_run(usage: Event, models: Any) -> bool:

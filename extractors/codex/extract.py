@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from kos_retry.sdk import Answer, Request, main
-from kos_retry.sdk.agents import Story, said
+from kos_retry.sdk.agents import Story, said, told_by
 from kos_retry.sdk.events import Event, count, part, text, transcript
-from kos_retry.sdk.provider import reason_of_words
+from kos_retry.sdk.provider import FIXES, reason_of_words
 
 # What of an item is its input, by its type; other items are no actions.
 INPUTS = {
@@ -20,11 +20,6 @@ INPUTS = {
     "mcp_tool_call": ("server", "tool", "arguments"),
     "collab_tool_call": ("tool", "prompt"),
     "web_search": ("query",),
-}
-FIXES = {
-    "auth": "log in again, or renew the API key",
-    "billing": "settle the billing of the account",
-    "config": "name a model that exists and that this account may use",
 }
 
 
@@ -93,12 +88,7 @@ class Reader:
 
 def extract(request: Request) -> Answer:
     """Answer with the actions, the usage, and the reason of a failure."""
-    events, reader = transcript(request), Reader(request)
-    for event in events:
-        reader.feed(event)
-    if not reader.seen:
-        return reader.story.unreadable(blank=events.blank, malformed=events.malformed)
-    return reader.answer(events.malformed)
+    return told_by(Reader(request), transcript(request))
 
 
 def _ok(item: Event, status: str) -> bool | None:

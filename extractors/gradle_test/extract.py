@@ -6,12 +6,11 @@ Where there are reports of the tests, those name them.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from kos_retry.sdk import Answer, Line, Request, main, span
-from kos_retry.text.bounds import cut_bytes
+from kos_retry.sdk import Answer, Line, Request, main
+from kos_retry.sdk.failures import FailedTest
 
-MAX_MESSAGE_BYTES = 1024
 MESSAGE_LINES = 8
 MAX_KEPT = 5000
 
@@ -30,16 +29,9 @@ _FOREIGN = re.compile(
 
 
 @dataclass(slots=True)
-class Test:
-    """A test that failed: what was thrown and where in the own code."""
+class Test(FailedTest):
+    """A test that failed, and whether its stack has begun."""
 
-    name: str
-    first: Line
-    last: Line
-    type: str | None = None
-    said: list[str] = field(default_factory=list)
-    path: str | None = None
-    line: int | None = None
     framed: bool = False
 
 
@@ -64,8 +56,7 @@ class Reader:
 def _add_to_test(test: Test, text: str, line: Line) -> bool:
     """Read a line below a test; return whether more may follow."""
     if frame := _FRAME.match(text):
-        if test.path is None and not _FOREIGN.search(frame["call"]):
-            test.path, test.line, test.last = frame["file"], int(frame["line"]), line
+        test.at(frame, line, _FOREIGN)
         test.framed = True
     elif test.type is None and not test.said and (thrown := _THROWN.match(text)):
         test.type, test.last = thrown["type"], line
@@ -88,20 +79,8 @@ def extract(request: Request) -> Answer:
     readers = request.read(Reader)
     tests = [test for reader in readers.values() for test in reader.tests.values()]
     for test in tests[: request.max_findings]:
-        _add_test(answer, test)
+        test.add_to(answer)
     return answer
-
-
-def _add_test(answer: Answer, test: Test) -> None:
-    answer.add(
-        "test",
-        test_id=cut_bytes(test.name, 512),
-        error_type=test.type,
-        message=cut_bytes("\n".join(test.said) or test.type or "failed without a message", MAX_MESSAGE_BYTES),
-        path=test.path,
-        line=test.line,
-        evidence=[span(test.first, test.last)],
-    )
 
 
 if __name__ == "__main__":

@@ -6,12 +6,11 @@ Tests get the names that the XML reports give them.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from kos_retry.sdk import Answer, Line, Request, main, span
-from kos_retry.text.bounds import cut_bytes
+from kos_retry.sdk import Answer, Line, Request, main
+from kos_retry.sdk.failures import FailedTest
 
-MAX_MESSAGE_BYTES = 1024
 MESSAGE_LINES = 8
 MAX_KEPT = 5000
 
@@ -38,16 +37,9 @@ _COUNTED = {"successful": "passed", "failed": "failed", "skipped": "skipped", "a
 
 
 @dataclass(slots=True)
-class Test:
-    """A test that failed: its name, what was thrown and where in the own code."""
+class Test(FailedTest):
+    """A test that failed, and how far it was read."""
 
-    name: str
-    first: Line
-    last: Line
-    type: str | None = None
-    said: list[str] = field(default_factory=list)
-    path: str | None = None
-    line: int | None = None
     # Whether what was thrown is to come, is being read, or has a stack below.
     state: str = "named"
 
@@ -100,8 +92,7 @@ class Reader:
 def _add_line(test: Test, text: str, line: Line) -> None:
     """Read a line below a test."""
     if frame := _FRAME.match(text):
-        if frame["file"] and test.path is None and not _FOREIGN.search(frame["call"]):
-            test.path, test.line, test.last = frame["file"], int(frame["line"]), line
+        test.at(frame, line, _FOREIGN)
         test.state = "framed"
     elif test.state == "named":
         arrow = _ARROW.match(text)
@@ -120,21 +111,9 @@ def extract(request: Request) -> Answer:
     answer = Answer()
     for test in (test for reader in readers.values() for test in reader.tests.values()):
         if len(answer.findings) < request.max_findings:
-            _add(answer, test)
+            test.add_to(answer)
     answer.totals = next((reader.totals for reader in readers.values() if reader.totals), None)
     return answer
-
-
-def _add(answer: Answer, test: Test) -> None:
-    answer.add(
-        "test",
-        test_id=cut_bytes(test.name, 512),
-        error_type=test.type,
-        message=cut_bytes("\n".join(test.said) or test.type or "failed without a message", MAX_MESSAGE_BYTES),
-        path=test.path,
-        line=test.line,
-        evidence=[span(test.first, test.last)],
-    )
 
 
 if __name__ == "__main__":

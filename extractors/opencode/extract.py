@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kos_retry.sdk import Answer, Request, main
-from kos_retry.sdk.agents import Story
+from kos_retry.sdk.agents import Story, told_by
 from kos_retry.sdk.events import Event, amount, count, part, text, transcript
-from kos_retry.sdk.provider import kind_of_status, reason_of_words
+from kos_retry.sdk.provider import FIXES, kind_of_status, reason_of_words
 
 TYPES = frozenset({"step_start", "step_finish", "tool_use", "text", "reasoning", "error", "done"})
 NAMES = {
@@ -14,11 +14,6 @@ NAMES = {
     "ContextOverflowError": "context_window",
 }
 ENDINGS = {"length": "context_window"}
-FIXES = {
-    "auth": "log in again, or renew the API key",
-    "billing": "settle the billing of the account",
-    "config": "name a model that exists and that this account may use",
-}
 
 
 class Reader:
@@ -124,12 +119,7 @@ class Reader:
 
 def extract(request: Request) -> Answer:
     """Answer with the actions, the usage, and the reason of a failure."""
-    events, reader = transcript(request), Reader(request)
-    for event in events:
-        reader.feed(event)
-    if not reader.seen:
-        return reader.story.unreadable(blank=events.blank, malformed=events.malformed)
-    return reader.answer(events.malformed)
+    return told_by(Reader(request), transcript(request))
 
 
 if __name__ == "__main__":

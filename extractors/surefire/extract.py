@@ -7,12 +7,11 @@ run again is no failure.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kos_retry.sdk import Answer, Line, Request, Watch, main, span
-from kos_retry.text.bounds import cut_bytes
+from kos_retry.sdk.failures import FailedTest
 
-MAX_MESSAGE_BYTES = 1024
 MESSAGE_LINES = 8
 MAX_KEPT = 5000
 
@@ -51,17 +50,9 @@ _CLASS = re.compile(r"^(?:[\w$]{1,100}\.){0,16}[A-Z][\w$]{0,100}$")
 
 
 @dataclass(slots=True)
-class Test:
-    """A test that failed: its name, what was thrown, and the first frame in the own code."""
+class Test(FailedTest):
+    """A test that failed, and whether its stack has begun."""
 
-    name: str
-    status: str
-    first: Line
-    last: Line
-    type: str | None = None
-    said: list[str] = field(default_factory=list)
-    path: str | None = None
-    line: int | None = None
     framed: bool = False
 
 
@@ -106,7 +97,7 @@ class Reader:
     def _start(self, found: re.Match[str], line: Line) -> None:
         status = "failed" if found["how"] == "FAILURE" else "error"
         self._section = ""
-        self._open = Test(_name(found["name"]), status, line, line)
+        self._open = Test(_name(found["name"]), line, line, status)
         if len(self.tests) < MAX_KEPT:
             # Of a test that was run again the last run counts.
             self.tests[self._open.name] = self._open
@@ -137,7 +128,7 @@ class Reader:
         elif len(self.summed) < MAX_KEPT:
             status = "failed" if self._section.startswith("Fail") else "error"
             said = (entry["said"] or "").strip()
-            self.summed.setdefault(name, Test(name, status, line, line, said=[said] if said else []))
+            self.summed.setdefault(name, Test(name, line, line, status, said=[said] if said else []))
 
 
 def _name(printed: str) -> str:
@@ -152,8 +143,7 @@ def _add_line(test: Test, line: Line) -> bool:
     """Read a line below a test; return whether more may follow."""
     text = line.text.rstrip()
     if frame := _FRAME.match(text):
-        if test.path is None and not _FOREIGN.search(frame["call"]):
-            test.path, test.line, test.last = frame["file"], int(frame["line"]), line
+        test.at(frame, line, _FOREIGN)
         test.framed = True
         return True
     if text.startswith(("\t", "Caused by: ")):
@@ -175,7 +165,7 @@ def extract(request: Request) -> Answer:
     answer = Answer()
     for reader in readers.values():
         for test in _failed(reader):
-            _add(answer, test)
+            test.add_to(answer)
         _add_fork(answer, reader)
         _add_totals(answer, reader)
     answer.findings = answer.findings[: request.max_findings]
@@ -196,19 +186,6 @@ def _stem(name: str) -> tuple[str, str]:
     """Return class and method without package, parameters and number: what the summary has of a name."""
     of, _, method = re.split(r"[(\[]", name.replace(" > ", "."), maxsplit=1)[0].rpartition(".")
     return of.rpartition(".")[2], method
-
-
-def _add(answer: Answer, test: Test) -> None:
-    answer.add(
-        "test",
-        status=test.status,
-        test_id=cut_bytes(test.name, 512),
-        error_type=test.type,
-        message=cut_bytes("\n".join(test.said) or test.type or "failed without a message", MAX_MESSAGE_BYTES),
-        path=test.path,
-        line=test.line,
-        evidence=[span(test.first, test.last)],
-    )
 
 
 def _add_totals(answer: Answer, reader: Reader) -> None:

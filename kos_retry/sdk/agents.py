@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from typing import Any
+from typing import Any, Protocol
 
 from kos_retry.sdk import Answer, Request
+from kos_retry.sdk.events import Event, Events
 from kos_retry.text.bounds import byte_length, cut_bytes
 from kos_retry.text.jsonvalue import json_value
 from kos_retry.text.times import without_times
@@ -38,6 +39,28 @@ RANKS = (
 )
 # What is said about these varies without end and changes nothing: the kind is all that a signature should see.
 SAID_BY_KIND = frozenset({"context_window", "malformed_output", "no_output"})
+
+
+class Reader(Protocol):
+    """What reads the events of one format: whether it knew any of them, and what they tell."""
+
+    story: Story
+    seen: bool
+
+    def feed(self, event: Event) -> None:
+        """Take the next event."""
+
+    def answer(self, malformed: int) -> Answer:
+        """Return what the whole transcript says."""
+
+
+def told_by(reader: Reader, events: Events) -> Answer:
+    """Return what a reader makes of a transcript: the actions, the usage, and the reason of a failure."""
+    for event in events:
+        reader.feed(event)
+    if not reader.seen:
+        return reader.story.unreadable(blank=events.blank, malformed=events.malformed)
+    return reader.answer(events.malformed)
 
 
 class Story:

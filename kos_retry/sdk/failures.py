@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kos_retry.sdk import Request
+from kos_retry.sdk import Answer, Line, Request, span
 from kos_retry.text.bounds import cut_bytes
 from kos_retry.text.escapes import plain_text
 
 MAX_MESSAGE_BYTES = 2048
+# Of a failure that is read line by line.
+MAX_SAID_BYTES = 1024
+MAX_NAME_BYTES = 512
 MESSAGE_LINES = 8
 # A stack begins or ends with what counts.
 MAX_ENDS_CHARS = 8 * 1024
@@ -36,6 +40,38 @@ _FRAME = re.compile(
 # A message may be followed by its stack, or by the lines of the source that it is about.
 _STACK_BEGINS = re.compile(r"^[ \t]{0,8}at \S|^#\d{1,4} |^[ \t]{0,8}(?:> {0,4})?\d{1,6} \| ")
 _ONLY_A_PLACE = re.compile(r"^\S{1,400}:\d{1,9}$")
+
+
+@dataclass(slots=True)
+class FailedTest:
+    """A test as a runner prints it: its name, what was thrown, what that said, and the first frame in the own code."""
+
+    name: str
+    first: Line
+    last: Line
+    status: str = "failed"
+    type: str | None = None
+    said: list[str] = field(default_factory=list)
+    path: str | None = None
+    line: int | None = None
+
+    def at(self, frame: re.Match[str], line: Line, foreign: re.Pattern[str]) -> None:
+        """Take a frame of the stack, with groups ``call``, ``file`` and ``line``, where it is the first that is not ``foreign``."""
+        if frame["file"] and self.path is None and not foreign.search(frame["call"]):
+            self.path, self.line, self.last = frame["file"], int(frame["line"]), line
+
+    def add_to(self, answer: Answer) -> None:
+        """Add the finding."""
+        answer.add(
+            "test",
+            status=self.status,
+            test_id=cut_bytes(self.name, MAX_NAME_BYTES),
+            error_type=self.type,
+            message=cut_bytes("\n".join(self.said) or self.type or "failed without a message", MAX_SAID_BYTES),
+            path=self.path,
+            line=self.line,
+            evidence=[span(self.first, self.last)],
+        )
 
 
 class Told(NamedTuple):

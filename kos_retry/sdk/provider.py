@@ -21,6 +21,13 @@ STATUS_KINDS = {
     429: "transient",
 }
 
+# What a human has to do where a provider does not say.
+FIXES = {
+    "auth": "log in again, or renew the API key",
+    "billing": "settle the billing of the account",
+    "config": "name a model that exists and that this account may use",
+}
+
 _WORDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "quota",
