@@ -11,7 +11,7 @@ from kos_retry.limits import REAP_SECONDS
 
 _POLL_SECONDS = 0.005
 # Fields of /proc/PID/stat behind the command's name, see proc(5).
-_STATE, _GROUP, _SESSION = 0, 2, 3
+_STATE, _GROUP, _SESSION, _STARTED = 0, 2, 3, 19
 # The group's number comes on the first line, an empty one where there is none; the end of our life with the end of the pipe. If that comes
 # between the command's start and its number, the command is known by its mark. Without "--": not every shell's kill knows it.
 _GUARD = (
@@ -66,7 +66,10 @@ def members(group: int, mark: tuple[bytes, ...] = ()) -> tuple[int, ...]:
     except OSError:
         return (group,) if send(group, 0) else ()
     own = str(os.getpid())
-    return tuple(int(name) for name in names if name.isdigit() and name != own and _belongs(name, group, mark))
+    # Nothing that is older than its leader was started by it; where that one is gone already, anybody may have been.
+    leader = _stat(str(group))
+    since = int(leader[_STARTED]) if leader else 0
+    return tuple(int(name) for name in names if name.isdigit() and name != own and _belongs(name, group, mark, since))
 
 
 def name_of(pid: int) -> str:
@@ -185,22 +188,38 @@ def _signal_all(group: int, mark: tuple[bytes, ...], number: int) -> None:
             continue
 
 
-def _belongs(pid: str, group: int, mark: tuple[bytes, ...]) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            # The command's name may hold anything; the fields after its closing bracket are fixed.
-            fields = stat.read(4096).rpartition(b")")[2].split()
-        if len(fields) <= _SESSION or fields[_STATE] in (b"Z", b"X"):
-            return False
-        number = b"%d" % group
-        return number in (fields[_GROUP], fields[_SESSION]) or (bool(mark) and _is_marked(pid, mark))
-    except OSError:
+def _belongs(pid: str, group: int, mark: tuple[bytes, ...], since: int) -> bool:
+    fields = _stat(pid)
+    if not fields or fields[_STATE] in (b"Z", b"X"):
         return False
+    number = b"%d" % group
+    if number in (fields[_GROUP], fields[_SESSION]):
+        return True
+    return bool(mark) and int(fields[_STARTED]) >= since and _is_marked(pid, mark)
+
+
+def _stat(pid: str) -> list[bytes]:
+    """Return the fields of a process behind its name; none where it is gone."""
+    try:
+        file = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+    except OSError:
+        return []
+    try:
+        # The command's name may hold anything; the fields after its closing bracket are fixed.
+        fields = os.read(file, 4096).rpartition(b")")[2].split()
+    except OSError:
+        return []
+    finally:
+        os.close(file)
+    return fields if len(fields) > _STARTED else []
 
 
 def _is_marked(pid: str, mark: tuple[bytes, ...]) -> bool:
-    with open(f"/proc/{pid}/environ", "rb") as environ:
-        settings = environ.read().split(b"\0")
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as environ:
+            settings = environ.read().split(b"\0")
+    except OSError:
+        return False
     return all(setting in settings for setting in mark)
 
 
