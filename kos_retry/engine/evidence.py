@@ -15,6 +15,7 @@ from typing import NamedTuple
 from kos_retry.engine.normalise import normalise_line
 from kos_retry.limits import FALLBACK_EVIDENCE_LINES, MAX_CANDIDATES, MAX_EVIDENCE_LINES, MAX_LINE_CHARS
 from kos_retry.text.escapes import plain_text
+from kos_retry.text.outline import in_outline, outline
 
 # A line without any of these (in lower case) is not looked at again.
 _TRIGGERS = tuple(
@@ -331,8 +332,11 @@ def _candidates(text: str) -> Iterator[tuple[int, str]]:
 def _triggered(data: bytes) -> set[int]:
     """Return where the lines start that hold a trigger."""
     lowered = data.lower()
+    said = outline(lowered)
     starts: set[int] = set()
     for trigger in _TRIGGERS:
+        if in_outline(trigger) not in said:
+            continue
         at = lowered.find(trigger)
         while at >= 0:
             starts.add(lowered.rfind(b"\n", 0, at) + 1)

@@ -10,7 +10,7 @@ from kos_retry.limits import MIN_SECRET_CHARS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
 REDACTED = "[redacted]"
@@ -67,6 +67,10 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("://",), r"(?<=://)[^\s/:@'\"]{0,256}:[^\s/@'\"]{1,256}(?=@)"),
 )
 
+_MAX_KEYS = 1024
+# From so many characters on it is faster to ask the outline (measured).
+_LONG = 32 * 1024
+
 # Words that a secret stands behind, and how. Behind a colon only what has a digit: "unexpected token: identifier" is no secret.
 _NAMED = ("password", "passwd", "passphrase", "secret", "token", "api_key", "api-key", "apikey")
 _NAMED_SHAPE = r"(?i)(?P<keep>(?:password|passwd|passphrase|secret|token|api[_-]?key)[\"']?\s{0,4}(?:=\s{0,4}|:\s{0,4}(?=[^\s]{0,64}\d))[\"']?)[^\s\"'&,;\[]{6,1024}"
@@ -78,6 +82,7 @@ class Redactor:
     def __init__(self, values: Iterable[str] = ()) -> None:
         """Take the secret values; those that are too short or too common to be one are ignored."""
         self._needles = _needles(values)
+        self._keys: dict[str, str] = {}
 
     def text(self, text: str) -> str:
         """Return ``text`` without secrets; doing it twice changes nothing."""
@@ -91,10 +96,16 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {self.text(k) if isinstance(k, str) else k: self.value(v) for k, v in value.items()}
+            return {self._key(k) if isinstance(k, str) else k: self.value(v) for k, v in value.items()}
         if isinstance(value, (list, tuple)):
             return [self.value(v) for v in value]
         return value
+
+    def _key(self, key: str) -> str:
+        """Return the key of an object without secrets; most are the names of fields, which come again with every attempt."""
+        if key not in self._keys and len(self._keys) < _MAX_KEYS:
+            self._keys[key] = self.text(key)
+        return self._keys[key] if key in self._keys else self.text(key)
 
     def cut_edges(self, head: str, tail: str) -> tuple[str, str]:
         """Return two texts between which something was left out, without a secret cut in half.
@@ -153,13 +164,24 @@ def _base64_forms(value: str) -> set[str]:
 
 
 def _without_shapes(text: str) -> str:
-    due = [shape for triggers, shape in _SHAPES if any(trigger in text for trigger in triggers)]
+    holds = _holds(text)
+    due = [shape for triggers, shape in _SHAPES if any(map(holds, triggers))]
     if due:
         import re
 
         for shape in due:
             text = re.sub(shape, _keep_name, text)
     return _without_named(text)
+
+
+def _holds(text: str) -> Callable[[str], bool]:
+    """Return the test whether a text may hold a trigger; of a long one the outline is asked."""
+    if len(text) < _LONG:
+        return text.__contains__
+    from kos_retry.text.outline import in_outline, outline
+
+    said = outline(text.encode("utf-8", "replace"))
+    return lambda trigger: in_outline(trigger.encode()) in said
 
 
 def _without_named(text: str) -> str:

@@ -17,6 +17,7 @@ from kos_retry.text.bounds import cut_bytes, well_formed
 from kos_retry.text.durations import format_duration, format_size, parse_duration, parse_size
 from kos_retry.text.escapes import plain_line, plain_text, printable
 from kos_retry.text.jsonline import json_line
+from kos_retry.text.outline import in_outline, outline
 
 _LETTERS = st.text(st.sampled_from("abcXYZ019-_+/ =:\n"), max_size=40)
 # Half a character is replaced on purpose.
@@ -156,3 +157,15 @@ def test_no_secret_of_six_characters_is_left(secrets, parts):
 def test_redacting_any_output_twice_changes_nothing(text):
     redactor = Redactor(["hunter2-and-more"])
     assert redactor.text(text) == redactor.text(redactor.text(text))
+
+
+_few = st.text(st.sampled_from("ab019 \n:"), max_size=60).map(str.encode)
+
+
+@given(_few, _few.filter(lambda wanted: b"\n" not in wanted), _few)
+def test_what_stands_in_a_text_stands_in_its_outline(before, wanted, after):
+    assert in_outline(wanted) in outline(before + wanted + after)
+
+
+def test_outline_of_lines_that_differ_in_digits_is_one_line():
+    assert b"job 00 took 0s" == outline(b"\n".join(b"job %d took 3s" % n for n in range(10, 99)))

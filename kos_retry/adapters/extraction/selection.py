@@ -9,6 +9,7 @@ from typing import Any
 
 from kos_retry.adapters.extraction.manifest import Manifest
 from kos_retry.adapters.extraction.material import Material
+from kos_retry.text.outline import in_outline, outline
 
 
 def fitting(
@@ -39,16 +40,12 @@ class Output:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        lines = text.encode("utf-8", "replace").translate(_ONE_DIGIT).split(b"\n")
-        self._words = b"\n".join(set(b"\n".join(set(lines)).split()))
+        self._words = b"\n".join(set(outline(text.encode("utf-8", "replace")).split()))
 
     def holds(self, wanted: str) -> bool:
         """Return whether a string stands in the text."""
-        words = wanted.encode("utf-8", "replace").translate(_ONE_DIGIT).split()
+        words = in_outline(wanted.encode("utf-8", "replace")).split()
         return all(word in self._words for word in words) and wanted in self._text
-
-
-_ONE_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 
 
 def _fits(manifest: Manifest, material: Material, outputs: Sequence[Output]) -> bool:

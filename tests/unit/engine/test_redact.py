@@ -23,6 +23,7 @@ _SHAPES = {
     "registry-token": "np" + "m_" + "a1B2c3D4" * 5,
     "index-token": "py" + "pi-" + "a1B2c3D4" * 8,
     "vault-token": "hv" + "s." + "a1B2c3D4" * 4,
+    "host-token": "dop" + "_v1_" + "a1b2c3d4" * 4,
     "mail-key": "SG" + "." + "a1B2c3D4" * 3 + "." + "e5F6g7H8" * 5,
     "web-token": "ey" + "JhbGciOiJIUzI1NiJ9" + "." + "eyJzdWIiOiIxMjM0In0" + "." + "c2lnbmF0dXJlLWhlcmU",
 }
@@ -31,6 +32,30 @@ _SHAPES = {
 @pytest.mark.parametrize("secret", _SHAPES.values(), ids=_SHAPES)
 def test_shape_of_a_credential_is_removed(secret):
     assert f"got {REDACTED} back" == Redactor().text(f"got {secret} back")
+
+
+# Longer than what is searched as it stands.
+_LOG = "2026-03-01T08:15:42Z worker 7 handled request 4711 of queue orders\n" * 1000
+
+
+@pytest.mark.parametrize("secret", _SHAPES.values(), ids=_SHAPES)
+def test_shape_of_a_credential_is_removed_from_a_long_text(secret):
+    assert f"{_LOG}got {REDACTED} back\n{_LOG}" == Redactor().text(f"{_LOG}got {secret} back\n{_LOG}")
+
+
+def test_long_text_without_a_secret_stays():
+    assert _LOG == Redactor([_SECRET]).text(_LOG)
+
+
+def test_keys_are_redacted_however_often_they_come():
+    redactor = Redactor([_SECRET])
+    assert [{f"a {REDACTED}": 1}] * 3 == [redactor.value({f"a {_SECRET}": 1}) for _ in range(3)]
+
+
+def test_keys_are_redacted_however_many_there_are():
+    redactor = Redactor([_SECRET])
+    keys = redactor.value({f"{n} {_SECRET}": n for n in range(5000)})
+    assert {f"{n} {REDACTED}": n for n in range(5000)} == keys
 
 
 _NAMED = {
