@@ -28,11 +28,11 @@ from kos_retry.outcome import Captured, Outcome, Proposal, Result
 def evaluate(history: Sequence[FailureEnvelope | Mapping[str, Any]], policy: Policy | None = None) -> Decision:
     """Return what to do after the last attempt of a history, oldest first.
 
-    Envelopes may be as small as an exit code and a message: what is missing is computed, as `kos-retry next` does. Raises pydantic's
-    ValidationError for a mapping that is no envelope.
+    Envelopes may be as small as an exit code and a message: what is missing is computed, as `kos-retry next` does. Raises
+    InputError for a mapping that is no envelope.
     """
     envelopes = tuple(
-        e if isinstance(e, FailureEnvelope) else FailureEnvelope.model_validate({"attempt": number, **e})
+        e if isinstance(e, FailureEnvelope) else FailureEnvelope.from_json({"attempt": number, **e})
         for number, e in enumerate(history, 1)
     )
     with Extraction(Redactor()) as extraction:

@@ -142,7 +142,7 @@ class Loop:
             return self._passed(outcome)
         envelope = self._observer.observe(proposal, outcome)
         decision = self._judge.decide([*self._history, envelope], self._clock.now() - self._began)
-        envelope = envelope.model_copy(update={"emitted_recommendation": decision.recommendation})
+        envelope = envelope.replace(emitted_recommendation=decision.recommendation)
         self._history.append(envelope)
         self._decision = decision
         self._journal.attempt(envelope, decision)

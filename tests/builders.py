@@ -19,13 +19,13 @@ NOW = datetime(2026, 3, 1, 8, 15, 42, tzinfo=UTC)
 
 def an_action(name: str = "edit", **fields: Any) -> Action:
     """Return an action."""
-    return Action.model_validate({"name": name, **fields})
+    return Action.from_json({"name": name, **fields})
 
 
 def an_envelope(message: str = "ValueError: bad total", **fields: Any) -> FailureEnvelope:
     """Return the signed envelope of a failure."""
     given = {"exit_code": 1, "category": "execution_failure", "error_message": message, **fields}
-    return signed(FailureEnvelope.model_validate(given))
+    return signed(FailureEnvelope.from_json(given))
 
 
 def a_success(**fields: Any) -> FailureEnvelope:
@@ -40,12 +40,12 @@ def a_history(*messages: str, **fields: Any) -> tuple[FailureEnvelope, ...]:
 
 def a_cause(kind: str = "transient", **fields: Any) -> Cause:
     """Return a cause."""
-    return Cause.model_validate({"kind": kind, **fields})
+    return Cause.from_json({"kind": kind, **fields})
 
 
 def a_finding(kind: str = "test", **fields: Any) -> Finding:
     """Return a finding that an extractor is sure of."""
-    return Finding.model_validate({"kind": kind, "confidence": "exact", **fields})
+    return Finding.from_json({"kind": kind, "confidence": "exact", **fields})
 
 
 def observed(*outputs: str, exit_code: int = 1, **fields: Any) -> FailureEnvelope:
@@ -69,7 +69,7 @@ def a_sighting(run: str = "r1", *, age_days: float = 0.0, **fields: Any) -> Sigh
         "retries": 1,
         "retry_seconds": 3.5,
     }
-    return Sighting.model_validate({**given, **fields})
+    return Sighting.from_json({**given, **fields})
 
 
 def a_record(

@@ -72,7 +72,7 @@ envelopes = st.fixed_dictionaries(
         "timestamp": st.datetimes().map(lambda moment: moment.isoformat()),
         "emitted_recommendation": st.sampled_from([r.value for r in Recommendation]),
     },
-).map(FailureEnvelope.model_validate)
+).map(FailureEnvelope.from_json)
 # Most histories repeat a few failures: that is what decisions are about.
 _failures = st.sampled_from("ABC").map(lambda name: FailureEnvelope(exit_code=1, error_message=f"error: {name}"))
 histories = st.lists(_failures | envelopes, max_size=5)
@@ -95,4 +95,4 @@ policies = st.fixed_dictionaries(
         "max_prompt_bytes": st.sampled_from([0, 1, 2, 3, 50]) | st.integers(0, 4096),
         "max_prompt_tokens": st.sampled_from([0, 1, 2]) | st.integers(0, 4096),
     },
-).map(Policy.model_validate)
+).map(Policy.from_json)

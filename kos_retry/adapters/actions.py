@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from kos_retry.errors import InputError
 from kos_retry.limits import ACTIONS_FILE_BYTES
 
 TYPE_CHECKING = False
@@ -57,7 +58,6 @@ class ActionsFile:
 def parsed(raw: bytes) -> Appended:
     """Return the actions in JSON Lines of objects and texts; lines that hold none are counted."""
     import orjson
-    from pydantic import ValidationError
 
     from kos_retry.limits import MAX_ACTIONS
     from kos_retry.model import Action
@@ -66,8 +66,8 @@ def parsed(raw: bytes) -> Appended:
     found, broken = [], 0
     for line in lines:
         try:
-            action = Action.model_validate(_fields(orjson.loads(line)))
-        except (ValueError, ValidationError):
+            action = Action.from_json(_fields(orjson.loads(line)))
+        except (ValueError, InputError):
             broken += 1
             continue
         if action.name:

@@ -66,7 +66,7 @@ class SessionJournal:
 
     def attempt(self, envelope: FailureEnvelope, decision: Decision) -> None:
         """Record an attempt that did not pass; see the port."""
-        record = {"envelope": envelope.model_dump(mode="json"), "decision": decision.model_dump(mode="json")}
+        record = {"envelope": envelope.as_json(), "decision": decision.as_json()}
         self._append({"type": "attempt", **self._redactor.value(record)})
 
     def end(self, result: Result) -> None:
@@ -78,8 +78,8 @@ class SessionJournal:
     def envelope(self, envelope: FailureEnvelope, decision: Decision | None = None) -> None:
         """Record an envelope that was handed in from outside, with what was decided after it, if anything was."""
         record = {
-            "envelope": envelope.model_dump(mode="json"),
-            "decision": decision.model_dump(mode="json") if decision else None,
+            "envelope": envelope.as_json(),
+            "decision": decision.as_json() if decision else None,
         }
         self._append({"type": "attempt", **self._redactor.value(record)})
 

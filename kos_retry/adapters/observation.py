@@ -153,18 +153,22 @@ def conclude(
     were asked about it, ``told`` what one of the streams told as a transcript: of that stream only what else stands in it is in
     ``streams``; ``reports`` are the report files that the extractors were handed, and those that were stale.
     """
-    from kos_retry.engine.observe import observe
+    from kos_retry.engine.observe import observe, telling_lines
     from kos_retry.engine.reports import verdict
 
+    known = known._replace(
+        outputs=tuple(text for _, text in sorted(streams.items(), key=lambda stream: stream[0] == "stderr")),
+        argv=_shown(known.argv, redactor),
+        constraints=tuple(redactor.text(c) for c in known.constraints),
+    )
+    # The extractors are at work meanwhile.
+    lines = telling_lines(known)
     found = inquiry.extracted()
     reports = reports or Reports()
     agent = told._asdict() if told is not None else {}
     failure = agent.get("failure")
     return observe(
         known._replace(
-            outputs=tuple(text for _, text in sorted(streams.items(), key=lambda stream: stream[0] == "stderr")),
-            argv=_shown(known.argv, redactor),
-            constraints=tuple(redactor.text(c) for c in known.constraints),
             actions=_redacted(known.actions, redactor) or agent.get("actions", ()) or found.actions,
             findings=(*agent.get("findings", ()), *found.findings),
             artifacts=(*agent.get("artifacts", ()), *found.artifacts),
@@ -179,7 +183,8 @@ def conclude(
                 totals=found.totals,
                 failures=found.reported,
             ),
-        )
+        ),
+        lines,
     )
 
 
@@ -238,4 +243,4 @@ def redacted(raw: bytes, redactor: Redactor) -> str:
 def _redacted(actions: Sequence[Action], redactor: Redactor) -> tuple[Action, ...]:
     from kos_retry.model import Action
 
-    return tuple(Action.model_validate(redactor.value(a.model_dump(mode="json"))) for a in actions)
+    return tuple(Action.from_json(redactor.value(a.as_json())) for a in actions)

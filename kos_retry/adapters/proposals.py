@@ -119,9 +119,11 @@ class CommandProposer:
 
     def _leave_files(self, environment: dict[str, str], latest: FailureEnvelope, guidance: str) -> None:
         """Write what the next attempt may read about the last one, and tell it where."""
+        import orjson
+
         failing = "".join(f"{' '.join(name.split())}\n" for name in _to_run_again(latest))
         files = {
-            "PREVIOUS_ENVELOPE": ("previous_envelope.json", latest.model_dump_json()),
+            "PREVIOUS_ENVELOPE": ("previous_envelope.json", orjson.dumps(latest.as_json()).decode()),
             "FAILING_FILE": ("failing.txt", self._redactor.text(failing)),
         }
         if self.can_differ():

@@ -69,7 +69,7 @@ class CommandGate:
             "fingerprint": asked,
             "argv": [self._redactor.text(word) for word in proposal.argv],
             "guidance": decision.guidance if decision is not None and proposal.delivered else "",
-            "decision": decision.model_dump(mode="json") if decision is not None else None,
+            "decision": decision.as_json() if decision is not None else None,
         }
         outcome, said = self._shell.ask(
             self._command, proposal, _line(self._redactor.value(question)), limits.GATE_SECONDS
@@ -118,7 +118,7 @@ class CommandSupervisor:
         """Ask for help; see the port."""
         if self._command is None:
             return None
-        question = self._redactor.value({"attempt": proposal.attempt, "decision": decision.model_dump(mode="json")})
+        question = self._redactor.value({"attempt": proposal.attempt, "decision": decision.as_json()})
         outcome, said = self._shell.ask(self._command, proposal, _line(question), limits.ESCALATION_SECONDS)
         if outcome.cancelled_by is not None:
             return NextStep(cancelled_by=outcome.cancelled_by)

@@ -73,9 +73,7 @@ def _of_envelope(text: str, source: str, rules: OwnRules) -> FailureEnvelope | N
         value = value["envelope"]
     if not isinstance(value, dict) or not {"error_message", "ErrorMessage"} & set(value):
         return None
-    bare = parse_model(FailureEnvelope, value, source).model_copy(
-        update={"signature": "", "coarse": "", "features": ()}
-    )
+    bare = parse_model(FailureEnvelope, value, source).replace(signature="", coarse="", features=())
     return rules.signed([sign.signed(bare)])[0]
 
 
@@ -104,5 +102,5 @@ def _both_as_json(old: Explained, new: Explained) -> dict[str, Any]:
     return {
         "old": {"signature": old.envelope.signature, "coarse": old.envelope.coarse},
         "new": {"signature": new.envelope.signature, "coarse": new.envelope.coarse},
-        "similarity": similarity(old.envelope, new.envelope).model_dump(mode="json"),
+        "similarity": similarity(old.envelope, new.envelope).as_json(),
     }

@@ -66,7 +66,7 @@ def lessons(place: Place, limit: int, form: str) -> None:
     """Write one sentence for every session that was rescued or given up, the newest first."""
     seen: tuple[Sighting, ...] = _asked(place, lambda store: store.lessons(limit), ())
     if form == "json":
-        write_json({"lessons": [{"lesson": lesson(s, printable), **s.model_dump(mode="json")} for s in seen]})
+        write_json({"lessons": [{"lesson": lesson(s, printable), **s.as_json()} for s in seen]})
         return
     write_text("".join(f"{printable(lesson(s, lambda said: repr(printable(said))))}\n" for s in seen))
 
@@ -76,7 +76,7 @@ def export(place: Place) -> None:
 
     def write_all(store: Store) -> None:
         for sighting in store.all():
-            write_bytes(orjson.dumps(sighting.model_dump(mode="json"), option=orjson.OPT_APPEND_NEWLINE))
+            write_bytes(orjson.dumps(sighting.as_json(), option=orjson.OPT_APPEND_NEWLINE))
 
     _asked(place, write_all, None)
 

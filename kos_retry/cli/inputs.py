@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import orjson
-from pydantic import BaseModel, ValidationError
 
 from kos_retry.adapters.own_rules import OwnRules
 from kos_retry.adapters.process.capture import captured
@@ -18,10 +17,11 @@ from kos_retry.cli.output import complain
 from kos_retry.cli.run import configuration_of
 from kos_retry.errors import InputError
 from kos_retry.limits import MAX_INPUT_BYTES, READ_BYTES
+from kos_retry.model import Wire
 from kos_retry.outcome import Captured
 from kos_retry.text.durations import format_size
 
-Model = TypeVar("Model", bound=BaseModel)
+Model = TypeVar("Model", bound=Wire)
 _STDIN = "-"
 
 
@@ -119,27 +119,8 @@ def _lenient(text: str) -> tuple[Any, str | None]:
 def parse_model(kind: type[Model], value: Any, where: str) -> Model:
     """Return ``value`` as a wire type; raises InputError that names the field and what it should have been."""
     try:
-        return kind.model_validate(value)
-    except ValidationError as error:
-        raise InputError(f"{where}: {_first_fault(error)}") from error
+        return kind.from_json(value)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
     except RecursionError as error:
         raise InputError(f"{where}: nested too deeply") from error
-
-
-def _first_fault(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    field = _path(first["loc"])
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    if first["type"] == "extra_forbidden":
-        return f"unknown field '{field}'{more}"
-    given = repr(first["input"])
-    shown = "" if first["type"] == "missing" else f", not {given[:60] + '…' if len(given) > 60 else given}"
-    return f"{field + ': ' if field else ''}{first['msg'][:1].lower()}{first['msg'][1:]}{shown}{more}"
-
-
-def _path(location: tuple[int | str, ...]) -> str:
-    """Return ``history[2].category`` for a location in nested data."""
-    out = ""
-    for part in location:
-        out += f"[{part}]" if isinstance(part, int) else f".{part}" if out else str(part)
-    return out

@@ -70,7 +70,7 @@ def explain_next(
     if text:
         write_text(inert("".join(_rule_line(rule) for rule in rules)))
     else:
-        write_json({"rules": [rule.model_dump(mode="json") for rule in rules]})
+        write_json({"rules": [rule.as_json() for rule in rules]})
 
 
 def _rule_line(rule: ConsideredRule) -> str:
@@ -150,7 +150,7 @@ def _in_session(envelopes: Sequence[FailureEnvelope], policy: Policy, session: s
         raise InputError(f"session '{session}' has no envelope, and none was handed in")
     decision = decide(history, policy, schedule=Schedule())
     if envelopes:
-        history[-1] = history[-1].model_copy(update={"emitted_recommendation": decision.recommendation})
+        history[-1] = history[-1].replace(emitted_recommendation=decision.recommendation)
     redactor = Redactor(secret_values(os.environ))
     records = journal.SessionJournal(directory, session, redactor, complain, timestamp)
     new = history[len(before) :]
@@ -173,7 +173,7 @@ def _continued(before: Sequence[FailureEnvelope], envelopes: Sequence[FailureEnv
     for envelope in envelopes:
         after = history[-1].attempt if history else 0
         later = not before or envelope.attempt > after
-        history.append(envelope if later else envelope.model_copy(update={"attempt": after + 1}))
+        history.append(envelope if later else envelope.replace(attempt=after + 1))
     return history
 
 
@@ -189,7 +189,7 @@ def _answer(
         policy = parse_model(Policy, {**question.policy, **overrides}, f"{where}: policy")
         history = rules.signed(complete(question.history, extraction))
         decision = decide(history, policy, schedule=Schedule())
-        return {"id": row_id, "decision": decision.model_dump(mode="json")}
+        return {"id": row_id, "decision": decision.as_json()}
     except InputError as error:
         complain(str(error))
         return {"id": row_id if isinstance(row_id, (str, int, type(None))) else None, "error": str(error)}

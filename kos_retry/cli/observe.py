@@ -29,13 +29,13 @@ def observe(row: OutcomeRow, log: str | None, raw: Raw, mask_env: list[str], act
     with instruments(raw, mask_env) as given:
         streams = {}
         if log is not None and row.transcript is not None:
-            row = row.model_copy(update={"output": decode(read_bytes(log))})
+            row = row.replace(output=decode(read_bytes(log)))
         elif log is not None:
             streams = {"output": read_log(log)}
         if row.exit_code is None and row.signal is None and row.category is None:
             raise InputError("say how the command ended: --exit-code, --signal or --category is missing")
         appended = ActionsFile(actions).appended() if actions is not None else Appended()
-        row = row.model_copy(update={"executed_actions": row.executed_actions + appended.actions})
+        row = row.replace(executed_actions=row.executed_actions + appended.actions)
         write_json(envelope_of(row, given, streams, faults=appended.faults))
 
 
@@ -126,7 +126,7 @@ def _answer(number: int, line: bytes, given: Instruments) -> dict[str, Any]:
         if isinstance(value, dict):
             row_id = value.get("id")
         row = parse_model(OutcomeRow, value, where)
-        return {"id": row.id, "envelope": envelope_of(row, given).model_dump(mode="json")}
+        return {"id": row.id, "envelope": envelope_of(row, given).as_json()}
     except InputError as error:
         complain(str(error))
         return {"id": row_id if isinstance(row_id, (str, int, type(None))) else None, "error": str(error)}

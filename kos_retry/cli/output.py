@@ -15,7 +15,7 @@ from kos_retry.text.escapes import printable
 
 def write_json(value: Wire | dict[str, Any], *, indent: bool = False) -> None:
     """Write one JSON document and a newline; indented for a terminal, on one line for a pipe."""
-    data = value.model_dump(mode="json") if isinstance(value, Wire) else value
+    data = value.as_json() if isinstance(value, Wire) else value
     option = orjson.OPT_APPEND_NEWLINE | (orjson.OPT_INDENT_2 if indent or sys.stdout.isatty() else 0)
     write_bytes(orjson.dumps(data, option=option))
 

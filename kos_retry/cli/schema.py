@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from kos_retry.cli.output import write_json, write_text
 from kos_retry.errors import UnknownNameError
 from kos_retry.model import WIRE_TYPES
@@ -23,4 +25,6 @@ def schema_of(name: str) -> dict[str, Any]:
     """Return the JSON Schema of a wire type, as it is written; raises UnknownNameError for an unknown one."""
     if name not in WIRE_TYPES:
         raise UnknownNameError(f"schema '{name}': there is none; known are {', '.join(sorted(WIRE_TYPES))}")
-    return {"$schema": _DIALECT, **WIRE_TYPES[name].model_json_schema(mode="validation")}
+    types = msgspec.json.schema(WIRE_TYPES[name])["$defs"]
+    own = types.pop(name)
+    return {"$schema": _DIALECT, **own, **({"$defs": types} if types else {})}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from kos_retry.model import Category, Cause, CauseKind, FailureEnvelope, Finding
+from kos_retry.model import Category, Cause, CauseKind, FailureEnvelope, Finding, Retryable
 from kos_retry.model.finding import TRUST, FindingKind
 
 # Conventions of the shell, of sysexits.h and of GNU timeout.
@@ -136,7 +136,7 @@ def cause_of_text(lines: Iterable[str]) -> Cause | None:
     if found is None or found.kind is not CauseKind.TRANSIENT:
         return found
     waits = [seconds for line in spoken if (seconds := _retry_after(line)) is not None]
-    return found.model_copy(update={"retry_after_seconds": max(waits)}) if waits else found
+    return found.replace(retry_after_seconds=max(waits)) if waits else found
 
 
 def _from_findings(findings: Sequence[Finding]) -> Cause | None:
@@ -150,17 +150,17 @@ def _from_exit(exit_code: int, signal: str | None, command: str) -> Cause | None
         return None
     if exit_code == EXIT_TEMPFAIL:
         return Cause(
-            kind=CauseKind.TRANSIENT, retryable="yes", rule="exit-75", evidence="exit code 75 asks to try again"
+            kind=CauseKind.TRANSIENT, retryable=Retryable.YES, rule="exit-75", evidence="exit code 75 asks to try again"
         )
     if exit_code == EXIT_NOT_FOUND:
         fix = f"install {command or 'the command'}, or correct its name or PATH: it was not found"
         return Cause(
-            kind=CauseKind.COMMAND_NOT_FOUND, retryable="no", rule="exit-127", evidence="exit code 127", fix=fix
+            kind=CauseKind.COMMAND_NOT_FOUND, retryable=Retryable.NO, rule="exit-127", evidence="exit code 127", fix=fix
         )
     if exit_code == EXIT_CANNOT_EXECUTE:
         fix = f"make {command or 'the command'} executable for this user and this machine"
         return Cause(
-            kind=CauseKind.PERMISSION_DENIED, retryable="no", rule="exit-126", evidence="exit code 126", fix=fix
+            kind=CauseKind.PERMISSION_DENIED, retryable=Retryable.NO, rule="exit-126", evidence="exit code 126", fix=fix
         )
     return None
 
@@ -168,9 +168,7 @@ def _from_exit(exit_code: int, signal: str | None, command: str) -> Cause | None
 def _from_line(line: str) -> Cause | None:
     for kind, rule, pattern, fix in _RULES:
         if match := pattern.search(line):
-            return Cause.model_validate(
-                {"kind": kind, "rule": f"text-{rule}", "evidence": _around(line, match), "fix": fix}
-            )
+            return Cause(kind=CauseKind(kind), rule=f"text-{rule}", evidence=_around(line, match), fix=fix)
     if match := _HTTP_STATUS.search(line):
         return _from_status(int(match[1]), _around(line, match))
     return None
@@ -178,11 +176,11 @@ def _from_line(line: str) -> Cause | None:
 
 def _from_status(status: int, evidence: str) -> Cause | None:
     if status in _HTTP_TRANSIENT:
-        return Cause(kind=CauseKind.TRANSIENT, retryable="yes", rule=f"http-{status}", evidence=evidence)
+        return Cause(kind=CauseKind.TRANSIENT, retryable=Retryable.YES, rule=f"http-{status}", evidence=evidence)
     if status == 401:
         return Cause(
             kind=CauseKind.AUTH,
-            retryable="no",
+            retryable=Retryable.NO,
             rule="http-401",
             evidence=evidence,
             fix="check the credential: log in again, or renew the token or API key",

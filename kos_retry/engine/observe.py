@@ -77,10 +77,16 @@ class Evidence(NamedTuple):
     reports: ReportVerdict | None = None
 
 
-def observe(evidence: Evidence) -> FailureEnvelope:
-    """Return the signed envelope of one attempt."""
+def telling_lines(evidence: Evidence) -> tuple[EvidenceLine, ...]:
+    """Return the lines of the outputs that say what failed; findings have no part in it."""
+    return () if evidence.exit_code == 0 and not evidence.constraints else choose_lines(*evidence.outputs)
+
+
+def observe(evidence: Evidence, lines: tuple[EvidenceLine, ...] | None = None) -> FailureEnvelope:
+    """Return the signed envelope of one attempt; ``lines`` are its telling lines where the caller has them already."""
     trusted = trusted_findings(evidence.findings)
-    lines = () if evidence.exit_code == 0 and not evidence.constraints else choose_lines(*evidence.outputs)
+    if lines is None:
+        lines = telling_lines(evidence)
     names = tuple(name for name, _ in evidence.broken)
     category = evidence.category or classify.category(
         exit_code=evidence.exit_code,
@@ -258,7 +264,8 @@ def completed(envelope: FailureEnvelope, findings: Sequence[Finding] = ()) -> Fa
         if classify.tells_of_cancelling(envelope):
             category = Category.CONTEXT_CANCELLED
     found = envelope.cause
-    if category is Category.SUCCESS and _did_nothing(envelope):
+    if category is Category.SUCCESS and envelope.silent and envelope.category is not Category.SUCCESS:
+        # An agent that did not do its work.
         category = Category.EXECUTION_FAILURE
         found = Cause(
             kind=CauseKind.NO_OUTPUT, rule="no-action-no-word", evidence="neither an action nor a word, and exit code 0"
@@ -275,13 +282,4 @@ def completed(envelope: FailureEnvelope, findings: Sequence[Finding] = ()) -> Fa
             lines=envelope.error_message.splitlines(),
             findings=trusted_findings(findings),
         )
-    return envelope.model_copy(update={"category": category, "cause": found})
-
-
-def _did_nothing(envelope: FailureEnvelope) -> bool:
-    """Return whether a caller that tells actions and output told of neither: an agent that did not do its work.
-
-    Callers that leave these fields out say nothing about them.
-    """
-    told = {"error_message", "executed_actions"} <= envelope.model_fields_set
-    return told and not (envelope.category is Category.SUCCESS or envelope.error_message or envelope.executed_actions)
+    return envelope.replace(category=category, cause=found)

@@ -75,19 +75,16 @@ def coarse(envelope: FailureEnvelope) -> str:
 
 def signed(envelope: FailureEnvelope) -> FailureEnvelope:
     """Return the envelope with signature, class and approach filled in where they are missing."""
-    missing = {
-        "signature": envelope.signature or signature(envelope),
-        "coarse": envelope.coarse or coarse(envelope),
-        "approach": envelope.approach or approach(envelope.executed_actions),
-    }
-    return envelope.model_copy(update=missing)
+    return envelope.replace(
+        signature=envelope.signature or signature(envelope),
+        coarse=envelope.coarse or coarse(envelope),
+        approach=envelope.approach or approach(envelope.executed_actions),
+    )
 
 
 def signed_anew(envelope: FailureEnvelope, scheme: Scheme) -> FailureEnvelope:
     """Return the envelope signed with own rules, with the features that they leave."""
-    return envelope.model_copy(
-        update={"signature": signature(envelope, scheme), "features": features(envelope, scheme)}
-    )
+    return envelope.replace(signature=signature(envelope, scheme), features=features(envelope, scheme))
 
 
 def comparable(history: tuple[FailureEnvelope, ...]) -> tuple[FailureEnvelope, ...]:
@@ -98,7 +95,7 @@ def comparable(history: tuple[FailureEnvelope, ...]) -> tuple[FailureEnvelope, .
     """
     given = {_scheme(e.signature) for e in history}
     if len(given) > 1 or given == {None}:
-        history = tuple(e.model_copy(update={"signature": "", "features": ()}) for e in history)
+        history = tuple(e.replace(signature="", features=()) for e in history)
     return tuple(signed(e) for e in history)
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import model_validator
-
 from kos_retry.limits import MAX_NAME_BYTES
 from kos_retry.model.base import Json, Wire, bounded
 
 
-class Action(Wire):
+class Action(Wire, frozen=True, kw_only=True):
     """One executed tool call or command.
 
     ``ok`` is None where it is not known whether the action succeeded. A bare string is read as a name,
@@ -22,11 +20,11 @@ class Action(Wire):
     ok: bool | None = None
     result: Json = None
 
-    @model_validator(mode="before")
     @classmethod
-    def _from_string(cls, data: Any) -> Any:
+    def settled(cls, data: Any) -> Any:
+        """Return what the original and others write as an action under the names of our fields."""
         if isinstance(data, str):
             return {"name": data.strip()}
         if isinstance(data, dict) and "name" not in data and "tool" in data:
-            return {**data, "name": data["tool"]}
-        return data
+            data = {**data, "name": data["tool"]}
+        return super().settled(data)

@@ -5,22 +5,20 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import Field
-
 from kos_retry.limits import MAX_NAME_BYTES
-from kos_retry.model.base import Json, Seconds, Wire, bounded
+from kos_retry.model.base import Count, Json, Seconds, Wire, bounded
 
 
-class DiagnosticArtifact(Wire):
+class DiagnosticArtifact(Wire, frozen=True, kw_only=True):
     """A generic container for what one extractor found; only the extractor's readers know the payload."""
 
     name: Annotated[str, bounded(MAX_NAME_BYTES)] = ""
-    size_bytes: Annotated[int, Field(strict=True, ge=0, lt=2**63)] = 0
+    size_bytes: Count = 0
     mime_type: Annotated[str, bounded(MAX_NAME_BYTES)] = "application/json"
     payload: Json = None
 
 
-class ResultRecord(Wire):
+class ResultRecord(Wire, frozen=True, kw_only=True):
     """How one extractor fared in a run of the registry."""
 
     extractor: Annotated[str, bounded(MAX_NAME_BYTES)]
@@ -30,7 +28,7 @@ class ResultRecord(Wire):
     duration_seconds: Seconds = 0.0
 
 
-class DiagnosticReport(Wire):
+class DiagnosticReport(Wire, frozen=True, kw_only=True):
     """The bounded summary of one registry run, its results in the sorted order of their names."""
 
     started_at: datetime

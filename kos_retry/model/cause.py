@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import model_validator
-
 from kos_retry.model.base import Seconds, Wire, bounded
 
 
@@ -41,6 +39,8 @@ class Retryable(StrEnum):
     UNKNOWN = "unknown"
 
 
+# Stands for "not said" until a cause is made; then the kind decides.
+_BY_KIND: Any = None
 # What the kind alone says; an extractor that knows better says so in `retryable`.
 _RETRYABLE = {
     CauseKind.TRANSIENT: Retryable.YES,
@@ -62,7 +62,7 @@ _RETRYABLE = {
 }
 
 
-class Cause(Wire):
+class Cause(Wire, frozen=True, kw_only=True):
     """Why it failed: the kind, whether a retry can mend it, which rule said so and on what evidence.
 
     ``retry_after_seconds`` is what the other side asked us to wait; ``fix`` is what a human must do. A bare
@@ -70,19 +70,20 @@ class Cause(Wire):
     """
 
     kind: CauseKind
-    retryable: Retryable = Retryable.UNKNOWN
+    retryable: Retryable = _BY_KIND
     rule: Annotated[str, bounded(128)] = ""
     evidence: Annotated[str, bounded(512)] = ""
     retry_after_seconds: Seconds | None = None
     fix: Annotated[str, bounded(512)] | None = None
 
-    @model_validator(mode="before")
     @classmethod
-    def _from_kind(cls, data: Any) -> Any:
+    def settled(cls, data: Any) -> Any:
+        """Return a cause that is a bare kind as an object."""
         if isinstance(data, str):
             data = {"kind": data}
-        if isinstance(data, dict) and data.get("retryable") is None:
-            kind = data.get("kind")
-            if isinstance(kind, str) and kind in _RETRYABLE:
-                return {**data, "retryable": _RETRYABLE[CauseKind(kind)]}
-        return data
+        return super().settled(data)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.retryable is _BY_KIND:
+            self._set("retryable", _RETRYABLE.get(self.kind, Retryable.UNKNOWN))

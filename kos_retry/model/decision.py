@@ -34,14 +34,14 @@ class StopReason(StrEnum):
     UNUSABLE_OUTPUT = "unusable_output"
 
 
-class Reason(Wire):
+class Reason(Wire, frozen=True, kw_only=True):
     """The rule that decided, and what it saw."""
 
     rule: str
     evidence: str
 
 
-class ConsideredRule(Wire):
+class ConsideredRule(Wire, frozen=True, kw_only=True):
     """One rule that was looked at: whether it matches, whether it is the first that does, and why."""
 
     rule: str
@@ -50,7 +50,7 @@ class ConsideredRule(Wire):
     evidence: str
 
 
-class Budget(Wire):
+class Budget(Wire, frozen=True, kw_only=True):
     """What was spent and what is left; None where there is no limit or the amount is not known."""
 
     attempts_used: Count
@@ -63,7 +63,7 @@ class Budget(Wire):
     tokens_left: Count | None = None
 
 
-class Decision(Wire):
+class Decision(Wire, frozen=True, kw_only=True):
     """What to do next.
 
     ``delay_seconds`` is how long to wait first where the decision is to go on; ``fix`` what a human must do

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kos_retry.model.base import Wire
 
 
-class DiagnosticDelta(Wire):
+class DiagnosticDelta(Wire, frozen=True, kw_only=True):
     """The difference between two attempts.
 
     ``entropy_bits`` is the Jensen-Shannon divergence of the two feature sets: 0 when they are equal, 1 when

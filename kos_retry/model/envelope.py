@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from msgspec import Meta
 
 from kos_retry.limits import (
     MAX_ACTIONS,
@@ -19,10 +18,14 @@ from kos_retry.limits import (
 )
 from kos_retry.model.action import Action
 from kos_retry.model.artifact import DiagnosticArtifact
-from kos_retry.model.base import Attempt, Count, Seconds, Wire, bounded, settle_spelling
+from kos_retry.model.base import Attempt, Count, Seconds, Wire, bounded, settled_by
 from kos_retry.model.cause import Cause
 from kos_retry.model.stagnation import Recommendation
 from kos_retry.text.bounds import byte_length, cut_bytes, well_formed
+
+ExitCode = Annotated[int, Meta(ge=-(2**31), lt=2**32)]
+# Those of a failure's words and of its constraints.
+MAX_FEATURES = 2 * MAX_CONSTRAINTS
 
 
 class Category(StrEnum):
@@ -37,7 +40,7 @@ class Category(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Usage(Wire):
+class Usage(Wire, frozen=True, kw_only=True):
     """What an attempt cost; None means unknown, which is not zero.
 
     ``tokens`` are those in and out together, without what came from a cache where the command tells that apart. ``turns`` are
@@ -49,11 +52,11 @@ class Usage(Wire):
     input_tokens: Count | None = None
     output_tokens: Count | None = None
     turns: Count | None = None
-    cost_usd: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    cost_usd: Annotated[float, Meta(ge=0, le=1e9)] | None = None
     cumulative: bool = False
 
 
-class Transcript(Wire):
+class Transcript(Wire, frozen=True, kw_only=True):
     """What is known of an agent's transcript, beside its actions and its usage.
 
     ``session`` is the agent's own name for its session, ``failed`` what the transcript says of the attempt (None: nothing),
@@ -85,7 +88,7 @@ class ReportVerdict(StrEnum):
     STALE = "stale"
 
 
-class Omitted(Wire):
+class Omitted(Wire, frozen=True, kw_only=True):
     """How much did not fit into an envelope: items, or bytes where the name says so."""
 
     message_bytes: Count = 0
@@ -95,18 +98,21 @@ class Omitted(Wire):
     output_bytes: Count = 0
 
 
-def _first_features(value: Any) -> Any:
-    return value[: 2 * MAX_CONSTRAINTS] if isinstance(value, (list, tuple)) else value
+def _stripped(text: str) -> str:
+    return cut_bytes(well_formed(text).strip(), MAX_CONSTRAINT_BYTES)
 
 
-def _stripped(value: Any) -> Any:
-    return cut_bytes(well_formed(value).strip(), MAX_CONSTRAINT_BYTES) if isinstance(value, str) else value
+def _aware(time: datetime) -> datetime | None:
+    """Return a time with its zone, which is UTC where none is given; Go's zero time means "not set"."""
+    if time.year == 1:
+        return None
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 
-Constraint = Annotated[str, BeforeValidator(_stripped)]
+Constraint = Annotated[str, settled_by(_stripped)]
 
 
-class FailureEnvelope(Wire):
+class FailureEnvelope(Wire, frozen=True, kw_only=True):
     """One attempt's outcome.
 
     ``exit_code`` is what a shell would see (128 + N for a signal); ``signal`` names the signal, if one ended
@@ -114,12 +120,13 @@ class FailureEnvelope(Wire):
     the failure's class for people. ``extractors`` names those that failed, with the reason. Lists that
     are too long are cut, and ``omitted`` says by how much. ``output_matches`` are the conditions ``output:REGEX``
     that the output met, ``features`` what the signature is made of where own rules of the configuration had a part in it.
+    ``silent`` says that who told of the attempt told of its actions and its words, and there were none.
     """
 
     attempt: Attempt = 1
-    exit_code: Annotated[int, Field(strict=True, ge=-(2**31), lt=2**32)] = 0
+    exit_code: ExitCode = 0
     signal: Annotated[str, bounded(32)] | None = None
-    error_message: Annotated[str, BeforeValidator(lambda v: well_formed(v) if isinstance(v, str) else v)] = ""
+    error_message: str = ""
     category: Category = Category.UNKNOWN
     cause: Cause | None = None
     failing_constraints: tuple[Constraint, ...] = ()
@@ -129,15 +136,16 @@ class FailureEnvelope(Wire):
     signature: Annotated[str, bounded(MAX_NAME_BYTES)] = ""
     coarse: Annotated[str, bounded(MAX_NAME_BYTES)] = ""
     approach: Annotated[str, bounded(MAX_NAME_BYTES)] | None = None
-    timestamp: datetime | None = None
+    timestamp: Annotated[datetime, settled_by(_aware)] | None = None
     usage: Usage | None = None
     transcript: Transcript | None = None
     duration_seconds: Seconds | None = None
     files_changed: Count | None = None
     output_matches: tuple[Annotated[str, bounded(MAX_CONSTRAINT_BYTES)], ...] = ()
-    http_status: Annotated[int, Field(strict=True, ge=100, le=599)] | None = None
-    features: Annotated[tuple[Annotated[str, bounded(MAX_MESSAGE_BYTES)], ...], BeforeValidator(_first_features)] = ()
+    http_status: Annotated[int, Meta(ge=100, le=599)] | None = None
+    features: tuple[Annotated[str, bounded(MAX_MESSAGE_BYTES)], ...] = ()
     reports: ReportVerdict | None = None
+    silent: bool = False
     emitted_recommendation: Recommendation | None = None
     omitted: Omitted = Omitted()
 
@@ -146,50 +154,43 @@ class FailureEnvelope(Wire):
         """Return whether nothing failed: the category, the exit code and the constraints agree."""
         return self.category is Category.SUCCESS and self.exit_code == 0 and not self.failing_constraints
 
-    @field_validator("timestamp")
     @classmethod
-    def _aware(cls, value: datetime | None) -> datetime | None:
-        # Go's zero time means "not set"; a time without a zone is read as UTC.
-        if value is None or value.year == 1:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value
+    def settled(cls, data: Any) -> Any:
+        """Return an envelope under the names of our fields, with whether the one who wrote it told of nothing at all."""
+        settled = super().settled(data)
+        # Callers that leave these fields out say nothing about them.
+        if isinstance(settled, dict) and {"error_message", "executed_actions"} <= settled.keys():
+            settled.setdefault("silent", not (settled["error_message"] or settled["executed_actions"]))
+        return settled
 
-    @model_validator(mode="before")
-    @classmethod
-    def _bound(cls, data: Any) -> Any:
-        # Subclass validators run first, so the spelling has to be settled here already.
-        return _bound_lists(settle_spelling(cls, data)) if isinstance(data, dict) else data
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        lost = {"message_bytes": self._cut_message(), "constraints": self._cut_constraints()}
+        # The latest actions are what led to the failure.
+        lost["actions"] = self._keep("executed_actions", self.executed_actions[-MAX_ACTIONS:])
+        lost["artifacts"] = self._keep("diagnostic_artifacts", self.diagnostic_artifacts[:MAX_ARTIFACTS])
+        self._keep("features", self.features[:MAX_FEATURES])
+        if any(lost.values()):
+            self._set("omitted", self.omitted.replace(**{name: count for name, count in lost.items() if count}))
 
+    def _cut_message(self) -> int:
+        """Bound the message, and return how many bytes that took away."""
+        whole = well_formed(self.error_message)
+        self._set("error_message", cut_bytes(whole, MAX_MESSAGE_BYTES))
+        return byte_length(whole) - byte_length(self.error_message)
 
-def _bound_lists(data: dict[str, Any]) -> dict[str, Any]:
-    """Cut what is too long, and count it under ``omitted``; wrong types are left for the fields to refuse."""
-    out, lost = dict(data), {}
-    message = out.get("error_message")
-    if isinstance(message, str):
-        out["error_message"] = cut_bytes(well_formed(message), MAX_MESSAGE_BYTES)
-        if out["error_message"] != message:
-            lost["message_bytes"] = byte_length(well_formed(message)) - byte_length(out["error_message"])
-    constraints = out.get("failing_constraints")
-    # What is no text is left for the field to refuse.
-    if isinstance(constraints, (list, tuple)) and all(isinstance(c, str) for c in constraints):
-        out["failing_constraints"], lost["constraints"] = _distinct(constraints, MAX_CONSTRAINTS)
-    for name, limit in (("executed_actions", MAX_ACTIONS), ("diagnostic_artifacts", MAX_ARTIFACTS)):
-        items = out.get(name)
-        if isinstance(items, (list, tuple)):
-            # The latest actions are what led to the failure.
-            out[name] = items[-limit:] if name == "executed_actions" else items[:limit]
-            lost[name.split("_")[1]] = len(items) - len(out[name])
-    lost = {k: v for k, v in lost.items() if v}
-    known = out.get("omitted")
-    if lost and (known is None or isinstance(known, (dict, Omitted))):
-        before = known.model_dump() if isinstance(known, Omitted) else known or {}
-        out["omitted"] = {**before, **lost}
-    return out
+    def _cut_constraints(self) -> int:
+        """Drop blanks and repetitions, and return how many are too many: of those the first in sorted order stay, whoever listed them."""
+        distinct = tuple(dict.fromkeys(filter(None, self.failing_constraints)))
+        self._set("failing_constraints", distinct)
+        return (
+            self._keep("failing_constraints", tuple(sorted(distinct)[:MAX_CONSTRAINTS]))
+            if len(distinct) > MAX_CONSTRAINTS
+            else 0
+        )
 
-
-def _distinct(items: Iterable[Any], limit: int) -> tuple[list[Any], int]:
-    """Drop blanks and repetitions; of too many the first in sorted order stay, whoever listed them."""
-    kept = list(dict.fromkeys(_stripped(i) for i in items if not (isinstance(i, str) and not i.strip())))
-    if len(kept) <= limit or not all(isinstance(i, str) for i in kept):
-        return kept, 0
-    return sorted(kept)[:limit], len(kept) - limit
+    def _keep(self, name: str, kept: tuple[Any, ...]) -> int:
+        """Keep a part of what a field holds, and return how many are gone."""
+        lost = len(getattr(self, name)) - len(kept)
+        self._set(name, kept)
+        return lost

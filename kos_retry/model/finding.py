@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from msgspec import Meta
 
 from kos_retry.limits import MAX_CONSTRAINT_BYTES, MAX_FINDINGS, MAX_MESSAGE_BYTES, MAX_NAME_BYTES
 from kos_retry.model.action import Action
@@ -37,10 +37,10 @@ class Confidence(StrEnum):
 # The more trusted first.
 TRUST = {Confidence.EXACT: 0, Confidence.LIKELY: 1, Confidence.GUESS: 2}
 
-Position = Annotated[int, Field(strict=True, ge=1, lt=2**31)]
+Position = Annotated[int, Meta(ge=1, lt=2**31)]
 
 
-class Location(Wire):
+class Location(Wire, frozen=True, kw_only=True):
     """Where in the sources: lines and columns from 1, columns in code points, None where unknown."""
 
     path: Annotated[str, bounded(MAX_CONSTRAINT_BYTES)]
@@ -48,7 +48,7 @@ class Location(Wire):
     column: Position | None = None
 
 
-class EvidenceSpan(Wire):
+class EvidenceSpan(Wire, frozen=True, kw_only=True):
     """A span of bytes in what was captured; the core cuts the text, so none can be invented."""
 
     source: Annotated[str, bounded(MAX_NAME_BYTES)]
@@ -56,7 +56,7 @@ class EvidenceSpan(Wire):
     end: Count
 
 
-class Finding(Wire):
+class Finding(Wire, frozen=True, kw_only=True):
     """One thing that failed, as an extractor read it.
 
     One that is ``names_only`` names what failed and is not the whole story: the message stays made of the output's lines.
@@ -75,7 +75,7 @@ class Finding(Wire):
     names_only: bool = False
 
 
-class ExtractorAnswer(Wire):
+class ExtractorAnswer(Wire, frozen=True, kw_only=True):
     """One JSON object on an extractor's standard output; no findings is an answer too.
 
     ``incomplete`` says what the extractor could not look at; it is recorded as a failure of it, and the findings count.
@@ -92,7 +92,8 @@ class ExtractorAnswer(Wire):
     failed: bool | None = None
     session: Annotated[str, bounded(MAX_NAME_BYTES)] | None = None
 
-    @field_validator("findings", mode="before")
     @classmethod
-    def _bound_findings(cls, value: Any) -> Any:
-        return value[:MAX_FINDINGS] if isinstance(value, (list, tuple)) else value
+    def settled(cls, data: Any) -> Any:
+        """Return an answer under the names of our fields, a flood of findings cut before it is looked through."""
+        findings = data.get("findings") if isinstance(data, dict) else None
+        return super().settled({**data, "findings": findings[:MAX_FINDINGS]} if isinstance(findings, list) else data)

@@ -6,7 +6,7 @@ from kos_retry.model.base import Attempt, Count, Wire
 from kos_retry.model.delta import DiagnosticDelta
 
 
-class NegativeConstraint(Wire):
+class NegativeConstraint(Wire, frozen=True, kw_only=True):
     """An action that preceded failures and should not be repeated as it is."""
 
     action_pattern: str
@@ -14,7 +14,7 @@ class NegativeConstraint(Wire):
     violation_count: Count
 
 
-class DisambiguationContext(Wire):
+class DisambiguationContext(Wire, frozen=True, kw_only=True):
     """What the history teaches the attempt with number ``attempt``."""
 
     attempt: Attempt

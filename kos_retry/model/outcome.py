@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from pydantic import BeforeValidator, ConfigDict, Field
+from typing import Annotated
 
 from kos_retry.limits import MAX_NAME_BYTES
 from kos_retry.model.action import Action
-from kos_retry.model.base import Attempt, Json, Seconds, Wire, bounded
-from kos_retry.model.envelope import Category
+from kos_retry.model.base import Attempt, Json, Seconds, Wire, bounded, settled_by
+from kos_retry.model.envelope import Category, ExitCode
 from kos_retry.text.bounds import well_formed
 
-
-def _text(value: Any) -> Any:
-    return well_formed(value) if isinstance(value, str) else value
+Text = Annotated[str, settled_by(well_formed)]
 
 
-Text = Annotated[str, BeforeValidator(_text)]
-
-
-class OutcomeRow(Wire):
+class OutcomeRow(Wire, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One attempt's raw outcome.
 
     ``output`` is what a terminal would have shown; ``stdout`` and ``stderr`` are the streams apart, where
@@ -29,11 +22,9 @@ class OutcomeRow(Wire):
     error: a field that is spelt wrong must not be lost.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
     id: Json = None
     attempt: Attempt = 1
-    exit_code: Annotated[int, Field(strict=True, ge=-(2**31), lt=2**32)] | None = None
+    exit_code: ExitCode | None = None
     signal: Annotated[str, bounded(32)] | None = None
     output: Text | None = None
     stdout: Text | None = None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from msgspec import Meta
 
 from kos_retry import limits
 from kos_retry.model.base import Count, Seconds, Wire, bounded
 
 Condition = Annotated[str, bounded(512)]
-Threshold = Annotated[int, Field(strict=True, ge=1)]
+Threshold = Annotated[int, Meta(ge=1)]
 
 
 class NextAttempt(StrEnum):
@@ -21,7 +21,7 @@ class NextAttempt(StrEnum):
     MAY_DIFFER = "may_differ"
 
 
-class StagnationPolicy(Wire):
+class StagnationPolicy(Wire, frozen=True, kw_only=True):
     """When repetition counts as stagnation; the defaults are the original's."""
 
     max_stagnant_attempts: Threshold = limits.MAX_STAGNANT_ATTEMPTS
@@ -29,18 +29,16 @@ class StagnationPolicy(Wire):
     max_identical_signatures: Threshold = limits.MAX_IDENTICAL_SIGNATURES
 
 
-class Policy(StagnationPolicy):
+class Policy(StagnationPolicy, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The stagnation policy with the budgets; a budget that is None is not set.
 
     ``reserve_budgets`` stops before an attempt that would not fit into what is left, by the mean of those so far; without it only a
     spent budget stops. An unknown key is an error: a budget that is spelt wrong must not pass for none.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
     max_attempts: Count | None = None
     deadline_seconds: Seconds | None = None
-    max_cost_usd: Annotated[float, Field(ge=0)] | None = None
+    max_cost_usd: Annotated[float, Meta(ge=0)] | None = None
     max_tokens: Count | None = None
     reserve_budgets: bool = False
     max_failures: Threshold | None = None

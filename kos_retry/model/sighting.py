@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AwareDatetime, Field
+from msgspec import Meta
 
 from kos_retry.limits import STORE_TEXT_BYTES
-from kos_retry.model.base import MAX_ATTEMPT, Attempt, Seconds, Wire
+from kos_retry.model.base import MAX_ATTEMPT, Attempt, Seconds, Wire, settled_by
 from kos_retry.text.bounds import cut_bytes, well_formed
 from kos_retry.text.escapes import printable
 
-Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
-Key = Annotated[str, Field(pattern=r"^[!-~]{1,256}$")]
+Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
+Key = Annotated[str, Meta(pattern=r"^[!-~]{1,256}$")]
 
 
 def _shown(text: str) -> str:
@@ -20,10 +21,10 @@ def _shown(text: str) -> str:
 
 
 # What other runners and their commands said ends on terminals, and in databases that refuse some characters.
-Line = Annotated[str, AfterValidator(_shown)]
+Line = Annotated[str, settled_by(_shown)]
 
 
-class Sighting(Wire):
+class Sighting(Wire, frozen=True, kw_only=True):
     """What the store keeps of a failure that was seen in a run.
 
     ``origin`` is the store that recorded it and ``run`` the run, so that it is never counted twice. ``command`` is the command's
@@ -36,7 +37,7 @@ class Sighting(Wire):
     v: Literal[1] = 1
     origin: Id
     run: Id
-    time: AwareDatetime
+    time: Annotated[datetime, Meta(tz=True)]
     command: Key
     command_line: Line = ""
     signature: Key
@@ -46,6 +47,6 @@ class Sighting(Wire):
     changed: bool = False
     last: bool = True
     attempts: Attempt
-    retries: Annotated[int, Field(strict=True, ge=0, le=MAX_ATTEMPT)] = 0
+    retries: Annotated[int, Meta(ge=0, le=MAX_ATTEMPT)] = 0
     retry_seconds: Seconds = 0.0
-    stop_reason: Annotated[str, Field(pattern=r"^[a-z_]{0,64}$")] = ""
+    stop_reason: Annotated[str, Meta(pattern=r"^[a-z_]{0,64}$")] = ""

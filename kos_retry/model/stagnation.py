@@ -17,7 +17,7 @@ class Recommendation(StrEnum):
     HALT = "halt_loop"
 
 
-class StateCheckpoint(Wire):
+class StateCheckpoint(Wire, frozen=True, kw_only=True):
     """Where a session stood after one attempt.
 
     ``entropy_delta`` says whether the attempt brought anything new, ``entropy_bits`` how much.
@@ -30,7 +30,7 @@ class StateCheckpoint(Wire):
     entropy_bits: float = 0.0
 
 
-class StagnationAssessment(Wire):
+class StagnationAssessment(Wire, frozen=True, kw_only=True):
     """What repetition there is in a history, and what the stagnation policy makes of it.
 
     ``consecutive_zero_delta`` counts the attempts at the end that brought nothing new;

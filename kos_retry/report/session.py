@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-
+from kos_retry.errors import InputError
 from kos_retry.model import Category, Decision, FailureEnvelope
 
 
@@ -44,8 +43,8 @@ class SessionReport(NamedTuple):
             "exit_code": self.exit_code,
             "attempts": self.attempts,
             "stop_reason": decision.stop_reason if decision and self.exit_code else None,
-            "history": [entry.envelope.model_dump(mode="json") for entry in self.entries],
-            "decisions": [entry.decision.model_dump(mode="json") if entry.decision else None for entry in self.entries],
+            "history": [entry.envelope.as_json() for entry in self.entries],
+            "decisions": [entry.decision.as_json() if entry.decision else None for entry in self.entries],
         }
 
 
@@ -82,7 +81,7 @@ def _entry(record: dict[str, Any]) -> list[Entry]:
     """Return the attempt in a record; none where it cannot be read: one of a later version must not hide the others."""
     decision = record.get("decision")
     try:
-        envelope = FailureEnvelope.model_validate(record.get("envelope"))
-        return [Entry(envelope, Decision.model_validate(decision) if decision else None)]
-    except ValidationError:
+        envelope = FailureEnvelope.from_json(record.get("envelope"))
+        return [Entry(envelope, Decision.from_json(decision) if decision else None)]
+    except InputError:
         return []

@@ -40,7 +40,7 @@ _DENIED = (
     "logging",
     "orjson",
     "pathlib",
-    "pydantic",
+    "msgspec",
     "random",
     "re",
     "rich",
@@ -103,5 +103,5 @@ def test_importing_the_package_costs_nothing(tmp_path):
 @pytest.mark.parametrize("module", ["kos_retry.sdk", "kos_retry.text.escapes", "kos_retry.text.durations"])
 def test_what_extractors_import_needs_no_package(module, tmp_path):
     script = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {module}"
-    heavy = {"pydantic", "orjson", "xxhash", "rich", "typer", "kos_retry.model", "kos_retry.engine"}
+    heavy = {"msgspec", "orjson", "xxhash", "rich", "typer", "kos_retry.model", "kos_retry.engine"}
     assert set() == heavy & _imported(script, tmp_path)

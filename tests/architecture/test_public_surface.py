@@ -10,14 +10,13 @@ import re
 import pytest
 import typer
 from builders import ROOT
-from pydantic import BaseModel
 from typer.testing import CliRunner
 
 import kos_retry
 from kos_retry.cli.app import app
 from kos_retry.cli.schema import schema_of
 from kos_retry.engine.rules import RULES
-from kos_retry.model import WIRE_TYPES, Category, CauseKind, Recommendation, StopReason
+from kos_retry.model import WIRE_TYPES, Category, CauseKind, Recommendation, StopReason, Wire
 from kos_retry.settings import RUN_OPTIONS
 
 _SCHEMAS = ROOT / "docs" / "reference" / "schemas"
@@ -26,8 +25,8 @@ _SCHEMAS = ROOT / "docs" / "reference" / "schemas"
 def _shape(name: str) -> list[str]:
     """Return the names that users of a public object write down."""
     value = getattr(kos_retry, name)
-    if inspect.isclass(value) and issubclass(value, BaseModel):
-        return list(value.model_fields)
+    if inspect.isclass(value) and issubclass(value, Wire):
+        return list(value.__struct_fields__)
     if inspect.isclass(value) and hasattr(value, "_fields"):
         return list(value._fields)
     if inspect.isclass(value):
@@ -111,4 +110,4 @@ def test_reference_holds_no_schema_of_a_type_that_is_gone():
 
 @pytest.mark.parametrize("name", sorted(WIRE_TYPES))
 def test_every_field_of_a_wire_type_is_in_snake_case(name):
-    assert [] == [field for field in WIRE_TYPES[name].model_fields if not re.fullmatch(r"[a-z][a-z0-9_]*", field)]
+    assert [] == [field for field in WIRE_TYPES[name].__struct_fields__ if not re.fullmatch(r"[a-z][a-z0-9_]*", field)]

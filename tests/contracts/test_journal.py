@@ -22,7 +22,7 @@ class InMemory:
         self._records.append({"type": "begin", "argv": ["make"]})
 
     def attempt(self, envelope, decision):
-        record = {"envelope": envelope.model_dump(mode="json"), "decision": decision.model_dump(mode="json")}
+        record = {"envelope": envelope.as_json(), "decision": decision.as_json()}
         self._records.append({"type": "attempt", **record})
 
     def end(self, result):
@@ -74,7 +74,7 @@ def test_attempt_is_there_as_soon_as_it_is_recorded(subject):
 def test_envelope_comes_back_as_it_was(subject):
     envelope = _attempted(subject, 1)
     (record,) = subject.records()
-    assert envelope == FailureEnvelope.model_validate(record["envelope"])
+    assert envelope == FailureEnvelope.from_json(record["envelope"])
 
 
 def test_decision_stands_beside_its_envelope(subject):

@@ -106,7 +106,7 @@ def test_next_reads_what_the_original_writes(kos_retry):
         "diagnostic_artifacts": [
             {"name": "vet", "size_bytes": 17, "mime_type": "application/json", "payload": {"Issues": None}}
         ],
-        "timestamp": "2026-03-01T08:15:42.123456+02:00",
+        "timestamp": "2026-03-01T08:15:42.123457+02:00",
     }
 
 

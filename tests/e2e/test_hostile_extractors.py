@@ -51,30 +51,30 @@ _FAILING = {
     "nests-deep": ("awk 'BEGIN { for (i = 0; i < 200000; i++) printf \"[\" }'", "the answer is not JSON: "),
     "other-protocol": (_says('{"protocol": 2, "findings": []}'), "the answer is not valid: protocol: "),
     "wrong-shape": (_says("[]"), "the answer is not valid: "),
-    "wrong-type": (_says('{"protocol": 1, "findings": [7]}'), "the answer is not valid: findings.0: "),
+    "wrong-type": (_says('{"protocol": 1, "findings": [7]}'), "the answer is not valid: findings[0]: "),
     "unknown-kind": (
         _says('{"protocol": 1, "findings": [{"kind": "bug"}]}'),
-        "the answer is not valid: findings.0.kind",
+        "the answer is not valid: findings[0].kind",
     ),
     "line-below-one": (
         _finds('"location": {"path": "a", "line": -1}'),
-        "the answer is not valid: findings.0.location.line",
+        "the answer is not valid: findings[0].location.line",
     ),
     "span-below-zero": (
         _finds('"evidence": [{"source": "stdout", "start": -1, "end": 1}]'),
-        "the answer is not valid: findings.0.evidence.0.start",
+        "the answer is not valid: findings[0].evidence[0].start",
     ),
     "span-beyond-the-end": (
         _finds('"evidence": [{"source": "stdout", "start": 0, "end": 999}]'),
-        "the answer is not valid: findings.0.evidence: bytes 0 to 999 of 'stdout' are not there",
+        "the answer is not valid: findings[0].evidence: bytes 0 to 999 of 'stdout' are not there",
     ),
     "span-backwards": (
         _finds('"evidence": [{"source": "stdout", "start": 3, "end": 1}]'),
-        "the answer is not valid: findings.0.evidence: bytes 3 to 1 of 'stdout' are not there",
+        "the answer is not valid: findings[0].evidence: bytes 3 to 1 of 'stdout' are not there",
     ),
     "span-of-nothing-known": (
         _finds('"evidence": [{"source": "/etc/passwd", "start": 0, "end": 9}]'),
-        "the answer is not valid: findings.0.evidence: bytes 0 to 9 of '/etc/passwd' are not there",
+        "the answer is not valid: findings[0].evidence: bytes 0 to 9 of '/etc/passwd' are not there",
     ),
     "leaves-a-child": (f"sleep 1000 & {_says(_ANSWER)}", "it left processes running, which were ended: sleep"),
     "leaves-a-daemon": (_DAEMON.replace("CLOSES", "False"), "it left processes running, which were ended: "),

@@ -30,7 +30,7 @@ _RULES = {rule.__name__ for rule in RULES} | {"no_history"}
 @given(st.binary(max_size=400), st.binary(max_size=400), st.sampled_from([0, 1, 75, 124, 127, 130, 137]))
 def test_any_output_gives_an_envelope(stdout, stderr, exit_code):
     envelope = observed(decode(stdout), decode(stderr), exit_code=exit_code)
-    assert orjson.loads(orjson.dumps(envelope.model_dump(mode="json")))["signature"] == envelope.signature
+    assert orjson.loads(orjson.dumps(envelope.as_json()))["signature"] == envelope.signature
 
 
 @given(texts, texts)
@@ -40,12 +40,12 @@ def test_same_output_gives_the_same_envelope(stdout, stderr):
 
 @given(envelopes)
 def test_any_envelope_survives_its_json(envelope):
-    assert envelope == FailureEnvelope.model_validate_json(envelope.model_dump_json())
+    assert envelope == FailureEnvelope.from_json(envelope.as_json())
 
 
 @given(envelopes)
 def test_any_envelope_can_be_written(envelope):
-    assert envelope == FailureEnvelope.model_validate(orjson.loads(orjson.dumps(envelope.model_dump(mode="json"))))
+    assert envelope == FailureEnvelope.from_json(orjson.loads(orjson.dumps(envelope.as_json())))
 
 
 @given(envelopes)
@@ -62,7 +62,7 @@ def test_any_history_gives_a_decision(history, policy):
 @settings(max_examples=50)
 @given(histories, policies)
 def test_any_decision_can_be_written(history, policy):
-    assert orjson.dumps(decide(history, policy).model_dump(mode="json"))
+    assert orjson.dumps(decide(history, policy).as_json())
 
 
 @settings(max_examples=50)
@@ -102,9 +102,7 @@ def test_there_is_one_checkpoint_an_attempt(history):
 
 @given(envelopes, envelopes)
 def test_delta_is_zero_exactly_where_its_bits_are(one, other):
-    one, other = (
-        e.model_copy(update={"signature": signature(e), "approach": approach(e.executed_actions)}) for e in (one, other)
-    )
+    one, other = (e.replace(signature=signature(e), approach=approach(e.executed_actions)) for e in (one, other))
     delta = compare(one, other)
     assert delta.zero_delta == (delta.entropy_bits == 0)
 
@@ -150,7 +148,7 @@ def test_order_of_constraints_changes_nothing(orders):
     st.floats(0, 200),
 )
 def test_no_wait_crosses_the_deadline(history, policy, schedule, used, deadline):
-    policy = policy.model_copy(update={"deadline_seconds": deadline})
+    policy = policy.replace(deadline_seconds=deadline)
     decision = decide(history, policy, schedule=schedule, seconds_used=used)
     assert decision.delay_seconds is None or used + decision.delay_seconds < deadline + 0.001
 
@@ -158,7 +156,7 @@ def test_no_wait_crosses_the_deadline(history, policy, schedule, used, deadline)
 @settings(max_examples=50)
 @given(histories, policies, st.sampled_from(["exit:0-255", "exit:1", "timeout", "category:unknown", "signal:KILL"]))
 def test_condition_to_stop_on_wins_over_the_same_one_to_retry_on(history, policy, condition):
-    both = policy.model_copy(update={"stop_on": (condition,), "retry_on": (condition,)})
+    both = policy.replace(stop_on=(condition,), retry_on=(condition,))
     assert "retry_on" != decide(history, both).reasons[0].rule
 
 
@@ -187,7 +185,7 @@ def test_arguments_that_are_encoded_twice_are_the_same_action(given_input):
 @settings(max_examples=50)
 @given(st.lists(actions, max_size=5))
 def test_any_action_has_a_fingerprint(given_actions):
-    read = [Action.model_validate(a) for a in given_actions]
+    read = [Action.from_json(a) for a in given_actions]
     assert len(read) == len([fingerprint(a) for a in read])
 
 

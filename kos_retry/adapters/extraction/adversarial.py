@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from kos_retry.errors import InputError
+
 # What other programs write between an output's lines: nothing that speaks of a failure.
 _NOISE = (
     b"2026-03-01T08:15:42Z worker 7 handled request 4711 of queue orders\n",
@@ -58,15 +60,12 @@ def variants(step: int) -> Iterator[Variant]:
 
 def faults(answer: Any, sizes: Mapping[str, int], limit: int) -> list[str]:
     """Return what is wrong with an answer whatever it was asked; ``sizes`` are those of the sources in bytes."""
-    from pydantic import ValidationError
-
     from kos_retry.model import ExtractorAnswer
 
     try:
-        valid = ExtractorAnswer.model_validate(answer)
-    except ValidationError as error:
-        first = error.errors()[0]
-        return [f"the answer is not valid: {'.'.join(map(str, first['loc']))}: {first['msg']}"]
+        valid = ExtractorAnswer.from_json(answer)
+    except InputError as error:
+        return [f"the answer is not valid: {error}"]
     found = answer.get("findings", ())
     out = [f"findings: {len(found)} of them, {limit} are allowed"] if len(found) > limit else []
     for number, finding in enumerate(valid.findings):

@@ -146,13 +146,11 @@ def difference(expected: Any, actual: Any, place: str = "") -> str:
 
 def _normal(answer: Any) -> Any:
     """Return an answer with every field, so that what is left out equals what is null; one of another shape as it is."""
-    from pydantic import ValidationError
-
     from kos_retry.model import ExtractorAnswer
 
     try:
-        return ExtractorAnswer.model_validate(answer).model_dump(mode="json")
-    except ValidationError:
+        return ExtractorAnswer.from_json(answer).as_json()
+    except InputError:
         return answer
 
 

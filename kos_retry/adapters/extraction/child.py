@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,14 @@ class Host:
             script = Path(__file__).with_name("host_main.py")
             self._child = _start([sys.executable, "-I", "-S", str(script)], script.parent, subprocess.DEVNULL, {})
         return self._child
+
+    def load(self, script: Path) -> None:
+        """Have the host load a script that it will be asked for, without waiting for it."""
+        stdin = self.start().stdin
+        # What fails here fails again where it is asked for, and is told there.
+        with suppress(OSError):
+            if stdin is not None:
+                stdin.write(orjson.dumps({"script": str(script)}, option=orjson.OPT_APPEND_NEWLINE))
 
     def ask(self, script: Path, request: Any, seconds: float) -> Any:
         """Have the host run one script on one request; see `ask` for what it raises."""

@@ -1,7 +1,8 @@
 """The shared host: a child process that loads extractor scripts and answers one request after another.
 
 Started as a plain script, without the core: one JSON object a line on standard input
-(`{"script": PATH, "request": {…}}`), one a line on standard output (`{"answer": {…}}` or `{"error": "…"}`).
+(`{"script": PATH, "request": {…}}`), one a line on standard output (`{"answer": {…}}` or `{"error": "…"}`). A line without a
+request is not answered: it says what will be asked for.
 The core kills it when a script does not come back, and starts another.
 """
 
@@ -12,7 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 _loaded: dict[str, Any] = {}
@@ -51,11 +52,10 @@ def _importable(folder: str) -> Iterator[None]:
                 del sys.modules[name]
 
 
-def answer(line: str) -> str:
-    """Run the extractor that one request line names, and return the line to answer."""
+def answer(task: dict[str, Any]) -> str:
+    """Run the extractor that a task names, and return the line to answer."""
     from kos_retry.sdk import Request
 
-    task = json.loads(line)
     try:
         return json.dumps({"answer": load(task["script"]).extract(Request(task["request"])).as_json()})
     except Exception as error:  # noqa: BLE001 - one extractor's fault is an answer, the host serves the others
@@ -68,8 +68,13 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     for line in sys.stdin:
-        out.write(answer(line) + "\n")
-        out.flush()
+        task = json.loads(line)
+        if "request" in task:
+            out.write(answer(task) + "\n")
+            out.flush()
+        else:
+            with suppress(Exception):
+                load(task["script"])
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Manifests are read before anything heavy is imported, so that extractors work wh
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import tomllib
@@ -101,7 +102,7 @@ def read_manifest(directory: Path) -> Manifest:
         raise ManifestError(f"{path}: not valid TOML: {error}") from error
     try:
         _demand(data, ("id", "protocol", "version", "priority", "command"))
-        return Manifest(**_fields(data, _KEYS), directory=directory.resolve())
+        return Manifest(**_fields(data, _KEYS), directory=Path(os.path.abspath(directory)))
     except ManifestError as error:
         raise ManifestError(f"{path}: {error}") from error
 
@@ -119,6 +120,7 @@ def bundled_root() -> Path:
     return installed if installed.is_dir() else package.parent / "extractors"
 
 
+@cache
 def bundled() -> tuple[Manifest, ...]:
     """Return the manifests of the bundled extractors, sorted by id."""
     return tuple(sorted((read_manifest(directory) for directory in bundled_directories()), key=lambda m: m.id))

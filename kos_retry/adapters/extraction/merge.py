@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
-from pydantic import ValidationError
 
 from kos_retry import limits
 from kos_retry.adapters.extraction.manifest import Manifest
 from kos_retry.adapters.extraction.material import Material, relative
 from kos_retry.engine.redact import Redactor
-from kos_retry.errors import ExtractorError
+from kos_retry.errors import ExtractorError, InputError
 from kos_retry.model import Action, DiagnosticArtifact, ExtractorAnswer, Finding, Usage
 from kos_retry.model.finding import TRUST, Confidence, EvidenceSpan
 from kos_retry.text.bounds import cut_bytes
@@ -57,18 +56,16 @@ class Sources:
 def checked(answer: Any, sources: Sources, redactor: Redactor) -> ExtractorAnswer:
     """Return an answer as a wire type, without secrets; raises ExtractorError that names the field that is wrong."""
     try:
-        valid = ExtractorAnswer.model_validate(redactor.value(answer))
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ExtractorError(f"the answer is not valid: {place + ': ' if place else ''}{first['msg']}") from error
+        valid = ExtractorAnswer.from_json(redactor.value(answer))
+    except InputError as error:
+        raise ExtractorError(f"the answer is not valid: {error}") from error
     except RecursionError as error:
         raise ExtractorError("the answer is nested too deeply") from error
     for number, finding in enumerate(valid.findings):
         for span in finding.evidence:
             if not sources.hold(span):
                 raise ExtractorError(
-                    f"the answer is not valid: findings.{number}.evidence: "
+                    f"the answer is not valid: findings[{number}].evidence: "
                     f"bytes {span.start} to {span.end} of '{span.source}' are not there"
                 )
     return valid
@@ -126,11 +123,11 @@ def _distinct(answers: Mapping[str, ExtractorAnswer], manifests: Mapping[str, Ma
     ranked.sort(key=lambda entry: (TRUST[entry[1].confidence], manifests[entry[0]].priority))
     kept: dict[tuple[Any, ...], Finding] = {}
     for name, found in ranked:
-        finding = found.model_copy(update={"names_only": True}) if manifests[name].fallback else found
+        finding = found.replace(names_only=True) if manifests[name].fallback else found
         first = kept.setdefault(_identity(finding), finding)
         if first.cause is None and finding.cause is not None:
             # A report says what failed, seldom why; what was printed may say that.
-            kept[_identity(finding)] = first.model_copy(update={"cause": finding.cause})
+            kept[_identity(finding)] = first.replace(cause=finding.cause)
     return tuple(kept.values())
 
 
@@ -165,7 +162,7 @@ def artifact(name: str, answer: ExtractorAnswer, sources: Sources | None, redact
     payload: dict[str, Any] = {"findings": findings, "totals": answer.totals, "omitted": 0}
     size = 0
     for finding in answer.findings:
-        entry = finding.model_dump(mode="json", exclude_none=True, exclude={"names_only"})
+        entry = {name: value for name, value in finding.as_json().items() if value is not None and name != "names_only"}
         entry["excerpt"] = redactor.text(sources.excerpt(finding.evidence)) if sources else ""
         size += len(orjson.dumps(entry))
         if size > limits.MAX_ARTIFACT_BYTES:

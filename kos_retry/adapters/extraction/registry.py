@@ -88,7 +88,7 @@ class DiagnosticExtractorRegistry:
         began = time.monotonic()
         try:
             artifact = self.by_name(name).extract(context)
-            named = artifact if artifact.name else artifact.model_copy(update={"name": name})
+            named = artifact if artifact.name else artifact.replace(name=name)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - one failing extractor never aborts the run
             return ResultRecord(
                 extractor=name, error=f"{type(error).__name__}: {error}", duration_seconds=time.monotonic() - began

@@ -115,7 +115,7 @@ def read(extraction: Extraction, material: Material, text: TranscriptText, redac
         text.stream,
         transcript=_transcript(name, answer, done),
         findings=answer.findings,
-        actions=tuple(a.model_copy(update={"result": shortened(a.result, MAX_ACTION_RESULT_BYTES)}) for a in done),
+        actions=tuple(a.replace(result=shortened(a.result, MAX_ACTION_RESULT_BYTES)) for a in done),
         usage=answer.usage,
         artifacts=(artifact(reader.id, answer, None, redactor),) if failed else (),
         failing_tests=failing_tests(extraction, done) if failed else (),
@@ -188,7 +188,7 @@ def _prose(raw: bytes) -> bytes:
 def _without_halves(action: Action, redactor: Redactor) -> Action:
     """Return an action whose cut texts do not show half a secret at the cut."""
     given, result = (_whole(value, redactor) for value in (action.input, action.result))
-    return action.model_copy(update={"input": given, "result": result})
+    return action.replace(input=given, result=result)
 
 
 def _whole(value: Any, redactor: Redactor) -> Any:

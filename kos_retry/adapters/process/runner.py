@@ -37,7 +37,9 @@ class RunnerOptions:
 
     ``timeout_seconds`` bounds one attempt, ``deadline_at`` all of them on the monotonic clock (None: no bound) with
     ``deadline_seconds`` the length it was set to; ``grace_seconds`` is the time between TERM and KILL. ``tty`` is auto, always or
-    never. ``warm_up`` is called once a command has run for ``warm_up_seconds``, to start what a failure will need.
+    never. Once a command has run for
+    ``warm_up_seconds``, and as long again after each step, ``warm_up`` is called when there is nothing to pass on: it makes ready
+    what a failure will need, a step each time until it returns False.
     ``outputs`` are where the command's standard output and error go: our descriptors by default. ``spool`` keeps the whole of
     standard output.
     """
@@ -50,7 +52,7 @@ class RunnerOptions:
         deadline_seconds: float | None = None,
         grace_seconds: float,
         tty: str = "never",
-        warm_up: Callable[[], None] | None = None,
+        warm_up: Callable[[], bool] | None = None,
         warm_up_seconds: float = 0.0,
         outputs: tuple[int, int] = (STDOUT, STDERR),
         replayed_input: int | None = None,
@@ -227,10 +229,13 @@ class Attempt:
     def _turn(self) -> None:
         """Wait for the next event and serve everything that is ready."""
         self._watch()
-        for fd, _ in self._poll.poll(self._patience()):
+        ready = self._poll.poll(self._patience())
+        for fd, _ in ready:
             self._serve(fd)
         self._close_dead_sinks()
         self._watch_clock()
+        if not (ready or self._ended):
+            self._warm_up()
 
     def _watch(self) -> None:
         """Bring what is polled in step: a stream whose reader does not keep up is not read until it does."""
@@ -371,15 +376,18 @@ class Attempt:
         if not self._ended:
             # A signal that came before the pipe was there would be missed otherwise.
             self._look_after_child()
-        if self._warm_at is not None and now >= self._warm_at:
-            self._warm_at = None
-            if self._options.warm_up is not None:
-                self._options.warm_up()
         if self._kill_at is not None and now >= self._kill_at and not self._ended:
             self._kill()
         due = self._due()
         if due is not None and now >= due and not self._ended and not self._outcome.timed_out:
             self._time_out(now, at_deadline=due == self._options.deadline_at)
+
+    def _warm_up(self) -> None:
+        """Use the idle time for one step of what a failure would need."""
+        if self._options.warm_up is None or self._warm_at is None or time.monotonic() < self._warm_at:
+            return
+        more = self._options.warm_up()
+        self._warm_at = time.monotonic() + self._options.warm_up_seconds if more else None
 
     def _due(self) -> float | None:
         """Return when the attempt has to end."""
@@ -406,7 +414,7 @@ class Attempt:
     def _patience(self) -> float | None:
         """Return the milliseconds until something is due, None for as long as it takes."""
         now = time.monotonic()
-        due = [at for at in (self._warm_at, self._kill_at) if at is not None]
+        due = [at for at in (None if self._ended else self._warm_at, self._kill_at) if at is not None]
         if self._drain_until is not None:
             due += [at for at in (self._drain_until, self._drain_until + self._options.grace_seconds) if at > now]
         end = self._due()

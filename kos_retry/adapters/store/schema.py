@@ -41,5 +41,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 VERSION = len(MIGRATIONS)
 
 # The columns are the fields of a sighting; the version of its line is the schema's business.
-COLUMNS = tuple(name for name in Sighting.model_fields if name != "v")
+COLUMNS = tuple(name for name in Sighting.__struct_fields__ if name != "v")
 FLAGS = frozenset({"passed", "changed", "last"})

@@ -125,12 +125,11 @@ class SqlStore(ABC):
 
 
 def _row(sighting: Sighting) -> tuple[Any, ...]:
-    values = {**sighting.model_dump(), "time": sighting.time.timestamp()}
-    return tuple(int(values[name]) if name in FLAGS else values[name] for name in COLUMNS)
+    values = ((name, getattr(sighting, name)) for name in COLUMNS)
+    return tuple(int(v) if name in FLAGS else v.timestamp() if name == "time" else v for name, v in values)
 
 
 def _sighting(row: Sequence[Any]) -> Sighting:
     values = dict(zip(COLUMNS, row, strict=True))
     values.update({name: bool(values[name]) for name in FLAGS})
-    # What was checked on its way in is not checked again: an estimate rests on hundreds of them.
-    return Sighting.model_construct(**{**values, "time": datetime.fromtimestamp(values["time"], UTC)})
+    return Sighting(**{**values, "time": datetime.fromtimestamp(values["time"], UTC)})

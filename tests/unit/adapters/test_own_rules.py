@@ -79,7 +79,7 @@ def test_every_set_of_rules_has_a_version_of_its_own():
 
 
 def test_signature_of_a_caller_is_kept():
-    mine = observed("error: order-abc rejected\n").model_copy(update={"signature": "mine:1"})
+    mine = observed("error: order-abc rejected\n").replace(signature="mine:1")
     assert "mine:1" == OwnRules([_ORDER], pytest.fail).signed([mine])[0].signature
 
 

@@ -42,7 +42,7 @@ _FAULTS = {
     "field": (FailureEnvelope, {"exit_code": "1"}, "x: exit_code: "),
     "nested-field": (FailureEnvelope, {"usage": {"tokens": -1}}, "x: usage.tokens: "),
     "item": (FailureEnvelope, {"executed_actions": ["a", 3]}, "x: executed_actions[1]"),
-    "several": (FailureEnvelope, {"exit_code": "1", "attempt": 0}, "(and 1 more)"),
+    "several": (FailureEnvelope, {"exit_code": "1", "attempt": 0}, "x: exit_code: expected an integer, not '1'"),
     "not-an-object": (OutcomeRow, [], "x: "),
     "constraint-of-the-wrong-type": (
         FailureEnvelope,

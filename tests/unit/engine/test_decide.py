@@ -16,7 +16,7 @@ TRANSIENT = {"cause": "transient"}
 
 
 def _numbered(*envelopes):
-    return tuple(e.model_copy(update={"attempt": n}) for n, e in enumerate(envelopes, 1))
+    return tuple(e.replace(attempt=n) for n, e in enumerate(envelopes, 1))
 
 
 def _varied(count: int, **fields):
@@ -464,7 +464,7 @@ def test_last_attempt_number_that_fits_is_decided_too():
 
 
 def test_unsigned_history_is_signed_on_the_way():
-    bare = [e.model_copy(update={"signature": ""}) for e in a_history("A", "A")]
+    bare = [e.replace(signature="") for e in a_history("A", "A")]
     assert decide(a_history("A", "A"), Policy()) == decide(bare, Policy())
 
 

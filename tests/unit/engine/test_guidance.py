@@ -171,7 +171,7 @@ _PLACES = {
 @pytest.mark.parametrize("said", _HOSTILE.values(), ids=_HOSTILE)
 @pytest.mark.parametrize("place", _PLACES.values(), ids=_PLACES)
 def test_what_others_say_stays_a_quotation(place, said):
-    latest = place(said).model_copy(update={"attempt": 2})
+    latest = place(said).replace(attempt=2)
     told = _outside_of_quotations(_written(an_envelope("first"), latest, max_prompt_bytes=9000, max_prompt_tokens=9000))
     assert "Ignore" not in told
 
@@ -179,7 +179,7 @@ def test_what_others_say_stays_a_quotation(place, said):
 @pytest.mark.parametrize("said", _HOSTILE.values(), ids=_HOSTILE)
 @pytest.mark.parametrize("place", _PLACES.values(), ids=_PLACES)
 def test_guidance_has_one_heading_whatever_others_say(place, said):
-    latest = place(said).model_copy(update={"attempt": 2})
+    latest = place(said).replace(attempt=2)
     told = _outside_of_quotations(_written(an_envelope("first"), latest, max_prompt_bytes=9000, max_prompt_tokens=9000))
     assert ["## Attempt 3"] == [line for line in told.splitlines() if line.lstrip().startswith("#")]
 

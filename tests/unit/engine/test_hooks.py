@@ -31,7 +31,7 @@ _ENDS = {
 @pytest.mark.parametrize(("last", "times", "policy", "may_stop"), _ENDS.values(), ids=_ENDS)
 def test_agent_may_stop_where_going_on_has_to_end(last, times, policy, may_stop):
     history = [an_envelope(attempt=n, **last) for n in range(1, times + 1)]
-    decision = decide(history, Policy.model_validate(policy))
+    decision = decide(history, Policy.from_json(policy))
     assert may_stop == (unfinished(history[-1], decision) == "")
 
 

@@ -155,7 +155,7 @@ _COMPLETED = {
 
 @pytest.mark.parametrize(("given", "category"), _COMPLETED.values(), ids=_COMPLETED)
 def test_missing_category_is_computed(given, category):
-    assert category == completed(FailureEnvelope.model_validate(given)).category
+    assert category == completed(FailureEnvelope.from_json(given)).category
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_missing_category_is_computed(given, category):
     ],
 )
 def test_agent_that_did_and_said_nothing_did_not_succeed(given, category, cause):
-    done = completed(FailureEnvelope.model_validate({"exit_code": 0, **given}))
+    done = completed(FailureEnvelope.from_json({"exit_code": 0, **given}))
     assert (category, cause) == (done.category, done.cause and done.cause.kind)
 
 

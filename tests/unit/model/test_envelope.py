@@ -6,8 +6,8 @@ import json
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from pydantic import ValidationError
 
+from kos_retry.errors import InputError
 from kos_retry.model import Action, Category, DiagnosticArtifact, FailureEnvelope, Omitted
 
 
@@ -35,39 +35,39 @@ _LISTS = {
 
 @pytest.mark.parametrize(("field", "items", "limit", "counter"), _LISTS.values(), ids=_LISTS)
 def test_list_is_bounded(field, items, limit, counter):
-    assert limit == len(getattr(FailureEnvelope.model_validate({field: items}), field))
+    assert limit == len(getattr(FailureEnvelope.from_json({field: items}), field))
 
 
 @pytest.mark.parametrize(("field", "items", "limit", "counter"), _LISTS.values(), ids=_LISTS)
 def test_what_does_not_fit_is_counted(field, items, limit, counter):
-    omitted = FailureEnvelope.model_validate({field: items}).omitted
+    omitted = FailureEnvelope.from_json({field: items}).omitted
     assert Omitted(**{counter: len(items) - limit}) == omitted
 
 
 def test_of_too_many_actions_the_latest_stay():
-    envelope = FailureEnvelope.model_validate({"executed_actions": [f"a{i}" for i in range(70)]})
+    envelope = FailureEnvelope.from_json({"executed_actions": [f"a{i}" for i in range(70)]})
     assert ("a6", "a69") == (envelope.executed_actions[0].name, envelope.executed_actions[-1].name)
 
 
 def test_of_too_many_constraints_the_first_in_sorted_order_stay_whoever_listed_them():
     names = [f"t{i:03}" for i in range(70)]
-    forward = FailureEnvelope.model_validate({"failing_constraints": names})
-    backward = FailureEnvelope.model_validate({"failing_constraints": names[::-1]})
+    forward = FailureEnvelope.from_json({"failing_constraints": names})
+    backward = FailureEnvelope.from_json({"failing_constraints": names[::-1]})
     assert set(names[:64]) == set(forward.failing_constraints) == set(backward.failing_constraints)
 
 
 def test_constraints_lose_blanks_margins_and_repetitions():
-    envelope = FailureEnvelope.model_validate({"failing_constraints": [" a ", "", "a", "  ", "b"]})
+    envelope = FailureEnvelope.from_json({"failing_constraints": [" a ", "", "a", "  ", "b"]})
     assert ("a", "b") == envelope.failing_constraints
 
 
 def test_counts_of_what_was_left_out_survive_a_second_reading():
     once = FailureEnvelope(error_message="x" * 5000)
-    assert once == FailureEnvelope.model_validate_json(once.model_dump_json())
+    assert once == FailureEnvelope.from_json(once.as_json())
 
 
 def test_message_with_half_a_character_is_mended():
-    assert "a\ufffd" == FailureEnvelope.model_validate({"error_message": "a\ud800"}).error_message
+    assert "a\ufffd" == FailureEnvelope.from_json({"error_message": "a\ud800"}).error_message
 
 
 _ORIGINAL = {
@@ -86,7 +86,7 @@ _ORIGINAL = {
 
 
 def test_field_names_of_the_original_are_read():
-    envelope = FailureEnvelope.model_validate(_ORIGINAL)
+    envelope = FailureEnvelope.from_json(_ORIGINAL)
     assert (2, 1, "exit status 1", Category.CONSTRAINT_VIOLATION, ("tests pass",), "9f86d081884c7d65") == (
         envelope.attempt,
         envelope.exit_code,
@@ -98,12 +98,12 @@ def test_field_names_of_the_original_are_read():
 
 
 def test_bare_strings_of_the_original_are_actions():
-    envelope = FailureEnvelope.model_validate(_ORIGINAL)
+    envelope = FailureEnvelope.from_json(_ORIGINAL)
     assert (Action(name="write_file"), Action(name="run_tests")) == envelope.executed_actions
 
 
 def test_artifacts_of_the_original_are_read_with_their_payload_untouched():
-    (artifact,) = FailureEnvelope.model_validate(_ORIGINAL).diagnostic_artifacts
+    (artifact,) = FailureEnvelope.from_json(_ORIGINAL).diagnostic_artifacts
     assert (
         DiagnosticArtifact(name="lint", size_bytes=12, mime_type="application/json", payload={"Level": "error"})
         == artifact
@@ -112,7 +112,7 @@ def test_artifacts_of_the_original_are_read_with_their_payload_untouched():
 
 def test_snake_case_with_artifacts_in_the_case_of_the_original_is_read():
     given = {"exit_code": 1, "diagnostic_artifacts": [{"Name": "lint", "MIMEType": "text/plain", "Payload": "x"}]}
-    (artifact,) = FailureEnvelope.model_validate(given).diagnostic_artifacts
+    (artifact,) = FailureEnvelope.from_json(given).diagnostic_artifacts
     assert ("lint", "text/plain", "x") == (artifact.name, artifact.mime_type, artifact.payload)
 
 
@@ -120,32 +120,29 @@ def test_snake_case_with_artifacts_in_the_case_of_the_original_is_read():
     "field", ["failing_constraints", "FailingConstraints", "executed_actions", "diagnostic_artifacts", "Timestamp"]
 )
 def test_null_means_not_set(field):
-    assert FailureEnvelope() == FailureEnvelope.model_validate({field: None})
+    assert FailureEnvelope() == FailureEnvelope.from_json({field: None})
 
 
-def test_nanoseconds_are_cut_to_microseconds():
-    assert datetime(2026, 3, 1, 8, 15, 42, 123456, tzinfo=UTC) == FailureEnvelope.model_validate(_ORIGINAL).timestamp
+def test_nanoseconds_are_rounded_to_microseconds():
+    assert datetime(2026, 3, 1, 8, 15, 42, 123457, tzinfo=UTC) == FailureEnvelope.from_json(_ORIGINAL).timestamp
 
 
 def test_zero_time_means_unknown():
-    assert FailureEnvelope.model_validate({"timestamp": "0001-01-01T00:00:00Z"}).timestamp is None
+    assert FailureEnvelope.from_json({"timestamp": "0001-01-01T00:00:00Z"}).timestamp is None
 
 
 def test_time_without_a_zone_is_read_as_utc():
-    assert (
-        datetime(2026, 3, 1, tzinfo=UTC)
-        == FailureEnvelope.model_validate({"timestamp": "2026-03-01T00:00:00"}).timestamp
-    )
+    assert datetime(2026, 3, 1, tzinfo=UTC) == FailureEnvelope.from_json({"timestamp": "2026-03-01T00:00:00"}).timestamp
 
 
 def test_time_keeps_its_zone():
     zone = timezone(timedelta(hours=2))
-    given = FailureEnvelope.model_validate({"timestamp": "2026-03-01T02:00:00+02:00"}).timestamp
+    given = FailureEnvelope.from_json({"timestamp": "2026-03-01T02:00:00+02:00"}).timestamp
     assert datetime(2026, 3, 1, 2, tzinfo=zone).isoformat() == given.isoformat()
 
 
 def test_unknown_field_is_ignored():
-    assert FailureEnvelope() == FailureEnvelope.model_validate({"trace_id": "x"})
+    assert FailureEnvelope() == FailureEnvelope.from_json({"trace_id": "x"})
 
 
 _WRONG = {
@@ -173,13 +170,13 @@ _WRONG = {
 
 @pytest.mark.parametrize("given", _WRONG.values(), ids=_WRONG)
 def test_wrong_type_or_range_is_refused(given):
-    with pytest.raises(ValidationError):
-        FailureEnvelope.model_validate(given)
+    with pytest.raises(InputError):
+        FailureEnvelope.from_json(given)
 
 
 def test_payload_that_no_reader_takes_becomes_text():
     payload = {"nan": float("nan"), "huge": 2**80, "nested": [float("inf")]}
-    (artifact,) = FailureEnvelope.model_validate({"diagnostic_artifacts": [{"payload": payload}]}).diagnostic_artifacts
+    (artifact,) = FailureEnvelope.from_json({"diagnostic_artifacts": [{"payload": payload}]}).diagnostic_artifacts
     assert {"nan": "nan", "huge": hex(2**80), "nested": ["inf"]} == artifact.payload
 
 
@@ -187,10 +184,10 @@ def test_nesting_is_bounded():
     deep: list = []
     for _ in range(200):
         deep = [deep]
-    action = Action.model_validate({"name": "x", "input": deep})
+    action = Action.from_json({"name": "x", "input": deep})
     assert json.dumps(action.input).count("[") <= 65
 
 
 def test_values_are_frozen():
-    with pytest.raises(ValidationError):
+    with pytest.raises(AttributeError):
         FailureEnvelope().exit_code = 2  # type: ignore[misc]

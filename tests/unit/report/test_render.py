@@ -15,7 +15,7 @@ from kos_retry.report.session import Entry, SessionReport, from_records
 
 
 def _report(*envelopes, status="failed", exit_code=1) -> SessionReport:
-    history = [e.model_copy(update={"attempt": n}) for n, e in enumerate(envelopes, 1)]
+    history = [e.replace(attempt=n) for n, e in enumerate(envelopes, 1)]
     entries = tuple(Entry(e, decide(history[:n], Policy())) for n, e in enumerate(history, 1))
     argv = ("make", "all tests")
     return SessionReport("s1", argv, "2026-03-01T08:15:42.000Z", status, exit_code, len(entries), entries)
@@ -77,7 +77,7 @@ def test_records_become_the_report_again():
     envelope = an_envelope("A")
     records = [
         {"type": "begin", "argv": ["make"], "time": "t"},
-        {"type": "attempt", "envelope": envelope.model_dump(mode="json"), "decision": None},
+        {"type": "attempt", "envelope": envelope.as_json(), "decision": None},
         {"type": "attempt", "envelope": {"attempt": "from the future"}},
         {"type": "end", "status": "failed", "exit_code": 1, "attempts": 1},
     ]

@@ -17,7 +17,7 @@ def _story(**attempt) -> Story:
 
 
 def _told(story: Story, failed: bool | None = True, **fields) -> ExtractorAnswer:
-    return ExtractorAnswer.model_validate(json.loads(json.dumps(story.answer(failed=failed, **fields).as_json())))
+    return ExtractorAnswer.from_json(json.loads(json.dumps(story.answer(failed=failed, **fields).as_json())))
 
 
 def test_result_is_joined_to_its_action_in_whatever_order():

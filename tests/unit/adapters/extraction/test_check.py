@@ -84,7 +84,7 @@ _PROBLEMS = {
     "from time to time": ({"work": "import os; line.text += str(os.getpid())"}, "broke: not the expected answer: "),
     "wrong expectation": (
         {"expected_json": '{"protocol": 1, "findings": [{"kind": "bug"}]}'},
-        "broke: expected.json: the answer is not valid: findings.0.kind: ",
+        "broke: expected.json: the answer is not valid: findings[0].kind: expected test or ",
     ),
     "expectation is no JSON": ({"expected_json": "{"}, "broke: "),
     "expectation is a list": ({"expected_json": "[]"}, "broke: "),

@@ -44,7 +44,7 @@ def extraction():
 
 def _observed(extraction, raw: bytes | str, exit_code: int = 0, name: str = AUTO, redactor=None, **fields):
     text = raw if isinstance(raw, str) else raw.decode("utf-8", "replace")
-    row = OutcomeRow.model_validate({"exit_code": exit_code, "stdout": text, "transcript": name, **fields})
+    row = OutcomeRow.from_json({"exit_code": exit_code, "stdout": text, "transcript": name, **fields})
     return envelope_of(row, Instruments(redactor or Redactor([_SECRET]), extraction, OwnRules((), pytest.fail)))
 
 
@@ -203,7 +203,7 @@ def test_actions_that_do_not_fit_are_counted(extraction):
 @pytest.mark.parametrize("secret", [_SECRET, _SECRET + '"\n'], ids=["plain", "escaped-in-json"])
 def test_secret_in_a_transcript_is_not_told(extraction, secret):
     raw = json.dumps({"tool": "sh", "input": {"cmd": f"login {secret}"}, "ok": False, "result": secret})
-    assert _SECRET not in _observed(extraction, raw, 1, redactor=Redactor([secret])).model_dump_json()
+    assert _SECRET not in _observed(extraction, raw, 1, redactor=Redactor([secret])).as_json()
 
 
 @pytest.mark.parametrize("offset", range(0, len(_SECRET), 4))
