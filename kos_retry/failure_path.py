@@ -29,21 +29,28 @@ if TYPE_CHECKING:
 _STEPS = (
     ("kos_retry.adapters.extraction.extract", "kos_retry.adapters.observation"),
     ("kos_retry.engine.observe",),
-    ("kos_retry.engine.backoff", "kos_retry.engine.decide", "kos_retry.adapters.store.location"),
+    ("kos_retry.engine.backoff", "kos_retry.engine.decide", "kos_retry.adapters.store.memory"),
 )
 
 
 class Remembering:
-    """What the memory of a run is made of, when a failure asks for it."""
+    """The memory of a run, made when a failure asks for it."""
 
     def __init__(self, store: str | None, root: str, shown_argv: Sequence[str], warn: Callable[[str], None]) -> None:
         self._store = store
         self._root = root
         self._shown_argv = shown_argv
         self._warn = warn
+        self._made = False
+        self._memory: StoreMemory | None = None
 
     def memory(self) -> StoreMemory | None:
         """Return the memory, None where the store is switched off."""
+        if not self._made:
+            self._made, self._memory = True, self._make()
+        return self._memory
+
+    def _make(self) -> StoreMemory | None:
         from kos_retry.adapters.store.location import locate
         from kos_retry.adapters.store.memory import StoreMemory
 
@@ -70,7 +77,6 @@ class FailurePath:
         self._redactor = redactor
         self._settings = settings
         self._remembering = remembering
-        self._memory: StoreMemory | None = None
         self._host: Host | None = None
         self._warming = self._warm()
         self._extraction: Extraction | None = None
@@ -83,20 +89,15 @@ class FailurePath:
 
     def _warm(self) -> Iterator[bool]:
         """Start the extractors' host, then import step by step: no step keeps the command's output waiting for long."""
-        host = self._start_host()
+        host = self._started_host()
         yield True
+        _load_extractors(host)
         for modules in _STEPS:
+            yield True
             for name in modules:
                 __import__(name)
-            yield True
-        from kos_retry.adapters.extraction.manifest import bundled
 
-        for manifest in bundled():
-            script = manifest.script()
-            if manifest.match.always and script is not None:
-                host.load(script)
-
-    def _start_host(self) -> Host:
+    def _started_host(self) -> Host:
         from kos_retry.adapters.extraction.child import Host
 
         if self._host is None:
@@ -150,13 +151,15 @@ class FailurePath:
             next_attempt=NextAttempt.MAY_DIFFER if _may_differ(settings) else NextAttempt.SAME,
         )
         schedule = Schedule(settings.delay, settings.backoff, settings.max_delay, settings.jitter, self._seed)
-        known = self._memory.recall(history[-1]) if self._memory else None
+        memory = self._remembering.memory()
+        known = memory.recall(history[-1]) if memory else None
         return decide(history, policy, schedule=schedule, seconds_used=seconds_used, known=known)
 
     def remember(self, result: Result) -> None:
         """Record how a run ended that failed at least once; see the port."""
-        if self._memory is not None:
-            self._memory.remember(result)
+        memory = self._remembering.memory()
+        if memory is not None:
+            memory.remember(result)
 
     def close(self) -> None:
         """End what was started."""
@@ -174,9 +177,9 @@ class FailurePath:
 
     def _load(self) -> OutcomeObserver:
         if self._observer is None:
-            if self._host is None:
-                # It starts on the other core while this one imports.
-                self._start_host()
+            # They start on the other core while this one imports.
+            host = self._started_host()
+            _load_extractors(host)
             from kos_retry.adapters.extraction.extract import Extraction
             from kos_retry.adapters.observation import OutcomeObserver
 
@@ -185,7 +188,7 @@ class FailurePath:
                 from kos_retry.adapters.matchers import extractor_options
 
                 options = extractor_options(self._settings.matchers)
-            self._extraction = Extraction(self._redactor, *self._settings.extractors, host=self._host, options=options)
+            self._extraction = Extraction(self._redactor, *self._settings.extractors, host=host, options=options)
             conditions = [*self._settings.retry_on, *self._settings.stop_on]
             self._observer = OutcomeObserver(
                 self._redactor,
@@ -197,8 +200,17 @@ class FailurePath:
                 transcript=self._transcript if self._spool is not None else None,
                 actions=self._actions,
             )
-            self._memory = self._remembering.memory()
         return self._observer
+
+
+def _load_extractors(host: Host) -> None:
+    """Have the host load the extractors that are asked about every failure."""
+    from kos_retry.adapters.extraction.manifest import bundled
+
+    for manifest in bundled():
+        script = manifest.script()
+        if manifest.match.always and script is not None:
+            host.load(script)
 
 
 def _may_differ(settings: RunSettings) -> bool:
