@@ -10,6 +10,8 @@ MAX_MESSAGE_BYTES = 4096
 MAX_CONSTRAINTS = 64
 MAX_ACTIONS = 64
 MAX_ARTIFACTS = 32
+# Different messages of a history of a caller's own that the extractors are asked about, a few milliseconds each (measured).
+MAX_ASKED_MESSAGES = 100
 # A test id with parameters is long; one that fills the whole message is noise (heuristic).
 MAX_CONSTRAINT_BYTES = 512
 # One action's canonical input; an edit carries whole files and must not swell the envelope (heuristic).

@@ -23,6 +23,11 @@ _RULE = re.compile(r"([=_*~#─━═-])\1{3,}")
 _SPACE = re.compile(r"\s+")
 _CLASSES = {f"c{i}": token_class for i, token_class in enumerate(TOKEN_CLASSES)}
 _TOKENS = re.compile("|".join(f"(?P<{group}>{c.pattern})" for group, c in _CLASSES.items()))
+# Nearly every class wants a digit; this is what the others want, and what is in none of them holds no token at all.
+_TELLTALE = re.compile(
+    r"[\d<\[/\\]|[a-f]:[a-f]|[A-Fa-f]{8}-|[A-Fa-f]{24}"
+    r"|^(?i:age|cf-ray|content-length|date|etag|expires|last-modified|retry-after|set-cookie|x-)"
+)
 # What some languages print of a set or a map comes in any order. Only values in quotes count as a set, so that code is left alone.
 _SET = re.compile(
     r"(?<![\w$])\{((?:'[^'{}]{0,80}'|\"[^\"{}]{0,80}\")(?:, (?:'[^'{}]{0,80}'|\"[^\"{}]{0,80}\")){1,40})\}"
@@ -104,7 +109,8 @@ def explain_line(line: str, own: Sequence[OwnSpan] = ()) -> Normalised:
     text = _unified(masked)
     # A mask can bring two tokens together that make a new one; the fixed point is reached at once in
     # nearly every line, and the bound keeps the rest linear. What an own rule keeps would not outlive a second pass.
-    for _ in range(0 if own else _MAX_PASSES):
+    passes = 0 if own or text == levelled else _MAX_PASSES
+    for _ in range(passes):
         again = _unified(_mask(level(text))[0])
         if again == text:
             break
@@ -134,6 +140,8 @@ def _mask(line: str, own: Sequence[OwnSpan] = ()) -> tuple[str, list[Token]]:
 
 
 def _tokens(line: str, start: int, end: int) -> Iterator[Token]:
+    if not _TELLTALE.search(line):
+        return
     for match in _TOKENS.finditer(line, start, end):
         token_class = _CLASSES[match.lastgroup or ""]
         yield Token(token_class.name, match.start(), match.end(), match[0], _replacement(token_class, match[0]))

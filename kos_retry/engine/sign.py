@@ -75,6 +75,8 @@ def coarse(envelope: FailureEnvelope) -> str:
 
 def signed(envelope: FailureEnvelope) -> FailureEnvelope:
     """Return the envelope with signature, class and approach filled in where they are missing."""
+    if envelope.signature and envelope.coarse and envelope.approach:
+        return envelope
     return envelope.replace(
         signature=envelope.signature or signature(envelope),
         coarse=envelope.coarse or coarse(envelope),

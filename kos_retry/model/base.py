@@ -50,8 +50,9 @@ class Wire(Struct, frozen=True, kw_only=True):
         """Bound what came in."""
         for name, bound in _shape(type(self)).bounds.items():
             value = getattr(self, name)
-            if value is not None:
-                self._set(name, bound(value))
+            # What is empty has nothing to bound, and most of what is read back is bounded already.
+            if value and (settled := bound(value)) is not value:
+                self._set(name, settled)
 
     def _set(self, name: str, value: Any) -> None:
         """Set a field of a value that is being made."""

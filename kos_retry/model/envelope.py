@@ -175,12 +175,16 @@ class FailureEnvelope(Wire, frozen=True, kw_only=True):
 
     def _cut_message(self) -> int:
         """Bound the message, and return how many bytes that took away."""
+        if self.error_message.isascii() and len(self.error_message) <= MAX_MESSAGE_BYTES:
+            return 0
         whole = well_formed(self.error_message)
         self._set("error_message", cut_bytes(whole, MAX_MESSAGE_BYTES))
         return byte_length(whole) - byte_length(self.error_message)
 
     def _cut_constraints(self) -> int:
         """Drop blanks and repetitions, and return how many are too many: of those the first in sorted order stay, whoever listed them."""
+        if not self.failing_constraints:
+            return 0
         distinct = tuple(dict.fromkeys(filter(None, self.failing_constraints)))
         self._set("failing_constraints", distinct)
         return (
@@ -192,5 +196,6 @@ class FailureEnvelope(Wire, frozen=True, kw_only=True):
     def _keep(self, name: str, kept: tuple[Any, ...]) -> int:
         """Keep a part of what a field holds, and return how many are gone."""
         lost = len(getattr(self, name)) - len(kept)
-        self._set(name, kept)
+        if lost:
+            self._set(name, kept)
         return lost

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 
-from hypothesis import example, given, settings
+import pytest
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from strategies import any_text, lines, texts
 
 from kos_retry.engine.evidence import choose_lines
-from kos_retry.engine.normalise import normalise, normalise_line
+from kos_retry.engine.normalise import _TELLTALE, normalise, normalise_line
 from kos_retry.engine.redact import Redactor
+from kos_retry.engine.tokens import TOKEN_CLASSES
 from kos_retry.limits import MAX_EVIDENCE_LINES
 from kos_retry.text.bounds import cut_bytes, well_formed
 from kos_retry.text.durations import format_duration, format_size, parse_duration, parse_size
@@ -169,3 +172,13 @@ def test_what_stands_in_a_text_stands_in_its_outline(before, wanted, after):
 
 def test_outline_of_lines_that_differ_in_digits_is_one_line():
     assert b"job 00 took 0s" == outline(b"\n".join(b"job %d took 3s" % n for n in range(10, 99)))
+
+
+# What a class looks ahead for, the generator can only guess.
+@settings(max_examples=20, suppress_health_check=[HealthCheck.filter_too_much])
+@given(st.data())
+@pytest.mark.parametrize("token_class", TOKEN_CLASSES, ids=lambda c: c.name)
+def test_token_of_any_class_has_what_lines_are_sifted_by(token_class, data):
+    """A line is not looked through for tokens where nothing tells of one: whatever a class takes has to have such a mark."""
+    text = data.draw(st.from_regex(token_class.pattern))
+    assert _TELLTALE.search(text) or not re.search(token_class.pattern, text)
