@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from kos_retry.outcome import Broken, Outcome, Proposal, Result
     from kos_retry.settings import RunSettings
 
-# What is imported while a command runs, the pieces of one step together.
+# What is imported while a command runs, the pieces of one step together. Models, signing and the store weigh as much again: they are
+# imported while the extractors work.
 _STEPS = (
-    ("kos_retry.adapters.extraction.extract", "kos_retry.adapters.observation"),
-    ("kos_retry.engine.observe",),
-    ("kos_retry.engine.backoff", "kos_retry.engine.decide", "kos_retry.adapters.store.memory"),
+    ("kos_retry.adapters.extraction.extract",),
+    ("kos_retry.adapters.observation", "kos_retry.engine.evidence"),
 )
 
 

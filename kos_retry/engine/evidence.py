@@ -15,6 +15,7 @@ from typing import NamedTuple
 from kos_retry.engine.normalise import normalise_line
 from kos_retry.limits import FALLBACK_EVIDENCE_LINES, MAX_CANDIDATES, MAX_EVIDENCE_LINES, MAX_LINE_CHARS
 from kos_retry.text.escapes import plain_text
+from kos_retry.text.lines import last_lines, lines_at
 from kos_retry.text.outline import in_outline, outline
 
 # A line without any of these (in lower case) is not looked at again.
@@ -240,40 +241,38 @@ def _best(lines: list[EvidenceLine]) -> list[EvidenceLine]:
 
 def _with_context(chosen: list[EvidenceLine], texts: list[str]) -> tuple[EvidenceLine, ...]:
     """Add what a chosen line only announces, and the stack of the most telling one; return all in their order."""
-    split: dict[int, list[str]] = {}
     kept = {(line.source, line.number): line for line in chosen}
     for line in chosen:
         announces = line.text.rstrip().endswith(":")
         if (announces or "test-failed" in line.marks) and len(kept) < MAX_EVIDENCE_LINES:
-            lines = split.setdefault(line.source, texts[line.source].split("\n"))
-            told = _announced(lines, line.number) if announces else _indented_below(lines, line.number)
+            read = _announced if announces else _indented_below
+            told = read(texts[line.source], line.number)
             for number, text in told:
                 kept.setdefault(
                     (line.source, number), EvidenceLine(text, line.source, number, line.score, ("continued",))
                 )
     out = sorted(kept.values(), key=lambda line: (line.source, line.number))
     top = chosen[0]
-    stack = _stack(split.setdefault(top.source, texts[top.source].split("\n")), top.number)
+    stack = _stack(texts[top.source], top.number)
     if stack:
         out.append(EvidenceLine("stack: " + " < ".join(stack), top.source, top.number, top.score, ("stack",)))
     return tuple(out)
 
 
-def _announced(lines: list[str], number: int) -> list[tuple[int, str]]:
+def _announced(text: str, number: int) -> list[tuple[int, str]]:
     """Return the next few lines behind one that ends in a colon, without blank ones."""
-    window = range(number, min(number + 2 * _CONTINUED_LINES, len(lines)))
-    return [(i + 1, lines[i][:MAX_LINE_CHARS]) for i in window if lines[i].strip()][:_CONTINUED_LINES]
+    window = enumerate(lines_at(text, number + 1, 2 * _CONTINUED_LINES), number + 1)
+    return [(n, line[:MAX_LINE_CHARS]) for n, line in window if line.strip()][:_CONTINUED_LINES]
 
 
-def _indented_below(lines: list[str], number: int) -> list[tuple[int, str]]:
+def _indented_below(text: str, number: int) -> list[tuple[int, str]]:
     """Return the first line in words that stands indented right below the name of a failed test, unless it is a frame or source."""
-    name = lines[number - 1][:MAX_LINE_CHARS]
-    for at, line in enumerate(lines[number : number + _DETAIL_REACH], number + 1):
-        text = line[:MAX_LINE_CHARS]
-        if _indent(text) <= _indent(name):
+    name, *below = [line[:MAX_LINE_CHARS] for line in lines_at(text, number, 1 + _DETAIL_REACH)]
+    for at, line in enumerate(below, number + 1):
+        if _indent(line) <= _indent(name):
             break
-        if _WORD.search(text):
-            return [] if {"frame", "source", "summary"} & set(_score(text)[1]) else [(at, text)]
+        if _WORD.search(line):
+            return [] if {"frame", "source", "summary"} & set(_score(line)[1]) else [(at, line)]
     return []
 
 
@@ -281,11 +280,11 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _stack(lines: list[str], number: int) -> list[str]:
+def _stack(text: str, number: int) -> list[str]:
     """Return the functions of the stack that stands below a line, or above it, the runtime's own left out."""
-    below = lines[number : number + _STACK_REACH]
-    above = lines[max(0, number - 1 - _STACK_REACH) : number - 1]
-    return _functions(below) or _functions(above[::-1])
+    first = max(1, number - _STACK_REACH)
+    above = lines_at(text, first, number - first)
+    return _functions(lines_at(text, number + 1, _STACK_REACH)) or _functions(above[::-1])
 
 
 def _functions(lines: list[str]) -> list[str]:
@@ -367,6 +366,5 @@ def _of_few_shapes(data: bytes, starts: list[int]) -> list[tuple[int, bytes]]:
 
 
 def _last_lines(text: str, source: int) -> tuple[EvidenceLine, ...]:
-    lines = text.splitlines()
-    kept = [(n, line[:MAX_LINE_CHARS]) for n, line in enumerate(lines, 1) if line.strip()][-FALLBACK_EVIDENCE_LINES:]
-    return tuple(EvidenceLine(line, source, n, 0, ("last",)) for n, line in kept)
+    last = last_lines(text, FALLBACK_EVIDENCE_LINES)
+    return tuple(EvidenceLine(line[:MAX_LINE_CHARS], source, n, 0, ("last",)) for n, line in last)

@@ -242,6 +242,9 @@ def main(extract: Callable[[Request], Answer]) -> None:
 
 # What this process has read of streams: the lines by source, path, size and time of the last change.
 _remembered: dict[tuple[str, str, int, int], list[Line]] = {}
+# A stream of more lines than that is split again for each extractor.
+_REMEMBERED_LINES = 100_000
+_PIECE_BYTES = 256 * 1024
 _ONE_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 _CONTROL = bytes(code for code in (*range(0x20), 0x7F) if chr(code) not in "\t\n")
 
@@ -261,34 +264,43 @@ def _lines(source: str, path: str, last_bytes: int) -> Iterator[Line]:
             return
         key = (source, path, status.st_size, status.st_mtime_ns)
         if key not in _remembered:
+            data = stream.read()
+            if data.count(b"\n") > _REMEMBERED_LINES:
+                yield from _in_pieces(data, source)
+                return
             for old in [
                 old for old in _remembered if os.path.dirname(old[1]) != os.path.dirname(path) or old[0] == source
             ]:
                 del _remembered[old]
-            _remembered[key] = _at_once(stream.read(), source)
+            _remembered[key] = list(_in_pieces(data, source))
     yield from _remembered[key]
 
 
-def _at_once(data: bytes, source: str) -> list[Line]:
-    """Return all lines; most outputs have nothing in them that a terminal would not show as it is."""
+def _in_pieces(data: bytes, source: str) -> Iterator[Line]:
+    """Yield all lines; most outputs have nothing in them that a terminal would not show as it is."""
     plain = len(data.translate(None, _CONTROL)) == len(data)
-    out, at = [], 0
     known: dict[bytes, bytes] = {}
-    before, repeated = b"", 0
-    for raw, shape in zip(data.split(b"\n"), data.translate(_ONE_DIGIT).split(b"\n"), strict=True):
+    at, before, repeated = 0, b"", 0
+    for raw, shape in _split(data):
         repeated = repeated + 1 if raw == before else 0
         before = raw
-        if repeated > MAX_REPEATED_LINES:
-            at += len(raw) + 1
-            continue
-        body = raw[:MAX_LINE_BYTES].rstrip(b"\r") if not plain or len(raw) > MAX_LINE_BYTES else raw
-        text = body.decode("ascii") if plain and body.isascii() else plain_line(decode(body))
-        out.append(Line(text, source, at, at + len(body), known.setdefault(shape, shape)))
+        if repeated <= MAX_REPEATED_LINES:
+            body = raw[:MAX_LINE_BYTES].rstrip(b"\r") if not plain or len(raw) > MAX_LINE_BYTES else raw
+            text = body.decode("ascii") if plain and body.isascii() else plain_line(decode(body))
+            yield Line(text, source, at, at + len(body), known.setdefault(shape, shape))
         at += len(raw) + 1
-    if out and (not data or data.endswith(b"\n")) and not out[-1].text:
-        # Behind the last newline there is no line.
-        out.pop()
-    return out
+
+
+def _split(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the lines of a stream, each with its shape; a piece at a time, since lines take many times the room of their text."""
+    # Behind the last newline there is no line.
+    end = len(data) - 1 if data.endswith(b"\n") else len(data)
+    start = 0 if data else 1
+    while start <= end:
+        cut = data.find(b"\n", start + _PIECE_BYTES, end)
+        piece = data[start : cut if cut >= 0 else end]
+        yield from zip(piece.split(b"\n"), piece.translate(_ONE_DIGIT).split(b"\n"), strict=True)
+        start += len(piece) + 1
 
 
 def _one_by_one(stream: Any, source: str, last_bytes: int) -> Iterator[Line]:

@@ -35,7 +35,7 @@ def killed(kos_retry, moment, *words):
 @pytest.mark.parametrize("seed", range(MOMENTS))
 def test_killed_session_reaches_the_end_of_an_undisturbed_one(kos_retry, seed):
     words = (*ON, "--max-attempts", "0", "--guidance", "env", "--", "sh", "-c", PASS_AT_LAST)
-    killed(kos_retry, random.Random(seed).uniform(0.02, 2.5), *words)
+    killed(kos_retry, random.Random(seed).uniform(0.02, 1.2), *words)
     path = kos_retry.state / "sessions" / "s1" / "journal.jsonl"
     if not path.exists():
         assert kos_retry("run", "--session", "s1", *words).code == 0

@@ -19,17 +19,18 @@ def _told(lines):
     return [(line.text, line.source, line.start, line.end) for line in lines]
 
 
-@given(_streams, st.sampled_from([2, 5, 64 * 1024]))
-def test_reading_at_once_and_one_by_one_are_the_same(data, longest):
-    usual, sdk.MAX_LINE_BYTES = sdk.MAX_LINE_BYTES, longest
+@given(_streams, st.sampled_from([2, 5, 64 * 1024]), st.sampled_from([1, 7, 256 * 1024]))
+def test_reading_in_pieces_and_one_by_one_are_the_same(data, longest, piece):
+    usual = sdk.MAX_LINE_BYTES, sdk._PIECE_BYTES
+    sdk.MAX_LINE_BYTES, sdk._PIECE_BYTES = longest, piece
     try:
         one_by_one = list(sdk._one_by_one(io.BytesIO(data), "output", 1 << 20))
-        assert _told(one_by_one) == _told(sdk._at_once(data, "output"))
+        assert _told(one_by_one) == _told(sdk._in_pieces(data, "output"))
     finally:
-        sdk.MAX_LINE_BYTES = usual
+        sdk.MAX_LINE_BYTES, sdk._PIECE_BYTES = usual
 
 
 @given(_streams)
 def test_evidence_of_a_line_is_its_bytes(data):
-    for line in sdk._at_once(data, "output"):
+    for line in sdk._in_pieces(data, "output"):
         assert b"\n" not in data[line.start : line.end]

@@ -20,6 +20,7 @@ from kos_retry.text.bounds import cut_bytes, well_formed
 from kos_retry.text.durations import format_duration, format_size, parse_duration, parse_size
 from kos_retry.text.escapes import plain_line, plain_text, printable
 from kos_retry.text.jsonline import json_line
+from kos_retry.text.lines import last_lines, lines_at
 from kos_retry.text.outline import in_outline, outline
 
 _LETTERS = st.text(st.sampled_from("abcXYZ019-_+/ =:\n"), max_size=40)
@@ -182,3 +183,20 @@ def test_token_of_any_class_has_what_lines_are_sifted_by(token_class, data):
     """A line is not looked through for tokens where nothing tells of one: whatever a class takes has to have such a mark."""
     text = data.draw(st.from_regex(token_class.pattern))
     assert _TELLTALE.search(text) or not re.search(token_class.pattern, text)
+
+
+_many_lines = st.one_of(
+    st.text(st.sampled_from("a \n"), max_size=40),
+    st.integers(0, 3000).map(lambda n: "\n".join(f"line {i}" for i in range(n))),
+)
+
+
+@given(_many_lines, st.integers(1, 3000), st.integers(0, 6))
+def test_lines_are_read_by_their_number(text, number, count):
+    assert text.split("\n")[number - 1 : number - 1 + count] == lines_at(text, number, count)
+
+
+@given(_many_lines, st.integers(0, 6))
+def test_last_lines_are_those_that_are_not_blank(text, count):
+    full = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    assert (full[-count:] if count else []) == last_lines(text, count)
