@@ -39,6 +39,9 @@ FLOODS = {
     "one line": 'cat "$0/line"',
     "random bytes on stderr": 'cat "$0/binary" >&2',
     "both at once": 'cat "$0/binary" & cat "$0/line" >&2; wait',
+    # Time enough to make everything ready for a failure.
+    "both after a pause": 'sleep 1; cat "$0/binary" & cat "$0/line" >&2; wait',
+    "short lines": "sleep 1; seq 8000000",
 }
 
 
@@ -56,6 +59,12 @@ def test_flood_of_a_failure_takes_bounded_memory_and_what_is_left_out_is_counted
     omitted = kos_retry.attempts()[0]["envelope"]["omitted"]["output_bytes"]
     assert (done.code, done.peak_mib <= FAILING_MIB) == (7, True), done.peak_mib
     assert MUCH - 8 * MIB < omitted < MUCH
+
+
+def test_flood_of_short_lines_of_a_failure_takes_bounded_memory(kos_retry):
+    line = "sleep 1; seq 8000000 & seq 8000000 >&2; wait; exit 7"
+    done = kos_retry.measure(kos_retry.path, "run", *ONCE, "--", "sh", "-c", line)
+    assert (done.code, done.peak_mib <= FAILING_MIB) == (7, True), done.peak_mib
 
 
 def test_flood_on_standard_input_is_replayed_in_bounded_memory(kos_retry, much):
