@@ -120,11 +120,17 @@ class FailurePath:
         """Return whether the transcript of an attempt that exited with 0 tells of a failure."""
         return self._load().told_failed(proposal, outcome)
 
+    def passed(self, proposal: Proposal, outcome: Outcome) -> FailureEnvelope | None:
+        """Return what is known of an attempt that passed: nothing is imported for it that was not needed before."""
+        return self._observer.passed(proposal, outcome) if self._observer is not None else None
+
     def reported(self, proposal: Proposal, outcome: Outcome) -> list[Broken]:
         """Return what the fresh reports of an attempt that exited with 0 say that failed."""
         return self._load().reported(proposal, outcome)
 
-    def decide(self, history: list[FailureEnvelope], seconds_used: float) -> Decision:
+    def decide(
+        self, history: list[FailureEnvelope], seconds_used: float, ledger: Sequence[FailureEnvelope]
+    ) -> Decision:
         """Return what follows from a history; see the port."""
         from kos_retry.engine.backoff import Schedule
         from kos_retry.engine.decide import decide
@@ -152,8 +158,8 @@ class FailurePath:
         )
         schedule = Schedule(settings.delay, settings.backoff, settings.max_delay, settings.jitter, self._seed)
         memory = self._remembering.memory()
-        known = memory.recall(history[-1]) if memory else None
-        return decide(history, policy, schedule=schedule, seconds_used=seconds_used, known=known)
+        known = memory.recall(history[-1]) if memory and history else None
+        return decide(history, policy, schedule=schedule, seconds_used=seconds_used, known=known, ledger=ledger)
 
     def remember(self, result: Result) -> None:
         """Record how a run ended that failed at least once; see the port."""

@@ -206,7 +206,10 @@ class _Code:
             )
         )
 
-    def decide(self, history: list[FailureEnvelope], seconds_used: float) -> Decision:
+    def passed(self, *_: Any) -> None:
+        """Tell nothing of a block that passed; see the port."""
+
+    def decide(self, history: list[FailureEnvelope], seconds_used: float, _: Sequence[FailureEnvelope]) -> Decision:
         """Return what follows from a history; see the port."""
         self.decision = decide(history, self._policy, schedule=self._schedule, seconds_used=seconds_used)
         return self.decision

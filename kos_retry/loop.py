@@ -86,6 +86,7 @@ class Loop:
         self._pivot_retries = pivot_retries
         self._began = clock.now() - (past.seconds_used if past else 0.0)
         self._history: list[FailureEnvelope] = list(past.history) if past else []
+        self._ledger: list[FailureEnvelope] = list(past.ledger) if past else []
         self._decision: Decision | None = None
         self._attempt = len(self._history) + 1
         self._resumed = past is not None
@@ -95,7 +96,7 @@ class Loop:
 
     def run(self) -> Result:
         """Attempt until an attempt passes, nothing speaks for another one, or somebody says stop."""
-        if self._history and (result := self._go_on_anyway()):
+        if self._ledger and (result := self._go_on_anyway()):
             return result
         while True:
             proposal = self.propose()
@@ -109,14 +110,14 @@ class Loop:
 
     def _go_on_anyway(self) -> Result | None:
         """Decide anew over a past: budgets may have been lifted. Return how the run ends where there is no reason to go on."""
-        self._decision = self._judge.decide(self._history, self._clock.now() - self._began)
+        self._decision = self._judge.decide(self._history, self._clock.now() - self._began, self._ledger)
         step = self._next_step(self.propose(), self._decision)
         if step is not None and step.cancelled_by is not None:
             return self._cancelled(step.cancelled_by, len(self._history))
         if step is not None:
             self._step = step
             return None
-        return self._end(self._result(FAILED, self._history[-1].exit_code or 1, len(self._history)), counts=False)
+        return self._end(self._result(FAILED, self._last_code(), len(self._history)), counts=False)
 
     def propose(self) -> Proposal:
         """Return the next attempt."""
@@ -139,9 +140,10 @@ class Loop:
         if outcome.succeeded:
             self._checks.check(proposal, running, outcome)
         if outcome.succeeded:
-            return self._passed(outcome)
+            return self._passed(proposal, outcome)
         envelope = self._observer.observe(proposal, outcome)
-        decision = self._judge.decide([*self._history, envelope], self._clock.now() - self._began)
+        self._ledger.append(envelope)
+        decision = self._judge.decide([*self._history, envelope], self._clock.now() - self._began, self._ledger)
         envelope = envelope.replace(emitted_recommendation=decision.recommendation)
         self._history.append(envelope)
         self._decision = decision
@@ -170,8 +172,7 @@ class Loop:
             return None
         self._reporter.refused(refusal)
         self.started(proposal)
-        code = self._history[-1].exit_code or 1 if self._history else _NOT_STARTED
-        result = self._result(FAILED, code, attempts=len(self._history))
+        result = self._result(FAILED, self._last_code(), attempts=len(self._history))
         result.stop_reason = refusal.stop_reason
         if refusal.cancelled_by is not None:
             result.status, result.exit_code = CANCELLED, _SIGNAL_BASE + refusal.cancelled_by
@@ -195,9 +196,11 @@ class Loop:
             return step
         return None
 
-    def _passed(self, outcome: Outcome) -> Result:
+    def _passed(self, proposal: Proposal, outcome: Outcome) -> Result:
         if outcome.survivors:
             self._reporter.left_running(outcome)
+        if (known := self._observer.passed(proposal, outcome)) is not None:
+            self._ledger.append(known)
         status = PASSED if not self._history else REPAIRED if self._differed else FLAKY
         fails = status == FLAKY and self._flaky_fails
         result = self._result(status, self._history[0].exit_code or 1 if fails else 0)
@@ -215,9 +218,13 @@ class Loop:
     def _cancelled(self, signal: int, attempts: int | None = None) -> Result:
         return self._end(self._result(CANCELLED, _SIGNAL_BASE + signal, attempts), counts=False)
 
+    def _last_code(self) -> int:
+        """Return the exit code of a run that starts no other attempt."""
+        return self._history[-1].exit_code or 1 if self._history else _NOT_STARTED
+
     def _result(self, status: str, code: int, attempts: int | None = None) -> Result:
         used = self._attempt if attempts is None else attempts
-        return Result(status, code, used, self._history, self._decision, self._differed)
+        return Result(status, code, used, self._history, self._decision, self._differed, self._ledger)
 
     def _end(self, result: Result, *, counts: bool) -> Result:
         self._journal.end(result)

@@ -153,13 +153,19 @@ class Refusal:
 
 
 class Past:
-    """What a resumed session has behind it: its failures and the time spent."""
+    """What a resumed session has behind it: its failures, the time spent, and all attempts that were paid for.
 
-    __slots__ = ("history", "seconds_used")
+    The ``ledger`` has the failures and the attempts that were cut short, in their order.
+    """
 
-    def __init__(self, history: Sequence[FailureEnvelope], seconds_used: float) -> None:
+    __slots__ = ("history", "ledger", "seconds_used")
+
+    def __init__(
+        self, history: Sequence[FailureEnvelope], seconds_used: float, ledger: Sequence[FailureEnvelope]
+    ) -> None:
         self.history = tuple(history)
         self.seconds_used = seconds_used
+        self.ledger = tuple(ledger)
 
 
 # How a whole run ended.
@@ -168,16 +174,19 @@ FLAKY = "flaky"
 REPAIRED = "repaired"
 FAILED = "failed"
 CANCELLED = "cancelled"
+# Those of runs whose last attempt passed, whatever came before.
+PASSES = (PASSED, FLAKY, REPAIRED)
 
 
 class Result:
     """How a run ended: its status, our exit code, and the history of its failures.
 
     ``differed`` says that guidance or a recovery step made an attempt another one, so that they were not all the same.
-    ``stop_reason`` is what ended the run where that was not the decision.
+    ``stop_reason`` is what ended the run where that was not the decision. The ``ledger`` has all attempts that were paid for, in their order:
+    the failures, those of a resumed session that were cut short, and the one that passed where anything is known of it.
     """
 
-    __slots__ = ("attempts", "decision", "differed", "exit_code", "history", "status", "stop_reason")
+    __slots__ = ("attempts", "decision", "differed", "exit_code", "history", "ledger", "status", "stop_reason")
 
     def __init__(
         self,
@@ -187,6 +196,7 @@ class Result:
         history: Sequence[FailureEnvelope],
         decision: Decision | None,
         differed: bool = False,
+        ledger: Sequence[FailureEnvelope] = (),
     ) -> None:
         self.status = status
         self.exit_code = exit_code
@@ -194,9 +204,10 @@ class Result:
         self.history = tuple(history)
         self.decision = decision
         self.differed = differed
+        self.ledger = tuple(ledger)
         self.stop_reason: str | None = None
 
     @property
     def passed(self) -> bool:
         """Return whether the last attempt passed, whatever came before."""
-        return self.status in (PASSED, FLAKY, REPAIRED)
+        return self.status in PASSES

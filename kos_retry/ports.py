@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -40,12 +40,17 @@ class Observer(Protocol):
     def observe(self, proposal: Proposal, outcome: Outcome) -> FailureEnvelope:
         """Return the signed, redacted envelope of an attempt that did not pass."""
 
+    def passed(self, proposal: Proposal, outcome: Outcome) -> FailureEnvelope | None:
+        """Return what an attempt that passed was and has cost; None where nobody looked into it."""
+
 
 class Judge(Protocol):
     """Decides what follows from a history."""
 
-    def decide(self, history: list[FailureEnvelope], seconds_used: float) -> Decision:
-        """Return what to do after the last attempt of the history."""
+    def decide(
+        self, history: list[FailureEnvelope], seconds_used: float, ledger: Sequence[FailureEnvelope]
+    ) -> Decision:
+        """Return what to do after the last attempt of the history; the ledger has all attempts that were paid for."""
 
 
 class Proposer(Protocol):

@@ -73,7 +73,7 @@ class SessionJournal:
         """Record the end of a run; see the port."""
         stop = result.stop_reason or (result.decision.stop_reason if result.decision and result.exit_code else None)
         record = {"type": "end", "status": result.status, "exit_code": result.exit_code, "attempts": result.attempts}
-        self._append({**record, "stop_reason": str(stop) if stop else None})
+        self._append({**record, "stop_reason": str(stop) if stop else None, **_costs(result)})
 
     def envelope(self, envelope: FailureEnvelope, decision: Decision | None = None) -> None:
         """Record an envelope that was handed in from outside, with what was decided after it, if anything was."""
@@ -96,6 +96,25 @@ class SessionJournal:
                 else f"cannot write the journal in {self._directory}: {error.strerror}"
             )
             self._warn(f"{text}; going on without a journal")
+
+
+def _costs(result: Result) -> dict[str, Any]:
+    """Return what all attempts have cost, and by itself the one that passed, where anything is known of that.
+
+    An attempt that did not pass has its record, which says what it has cost.
+    """
+    if not result.ledger:
+        return {}
+    from kos_retry.engine.budget import own_usages, spent_by
+
+    spent = spent_by(result.ledger)
+    if not spent.is_known:
+        return {}
+    told: dict[str, Any] = {"spent": {"cost_usd": spent.cost_usd, "tokens": spent.tokens}}
+    if result.passed:
+        own = own_usages(result.ledger)[-1]
+        told["usage"] = {name: getattr(own, name, None) for name in ("cost_usd", "tokens")}
+    return told
 
 
 def append(directory: str, record: dict[str, Any]) -> None:

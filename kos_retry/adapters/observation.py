@@ -55,6 +55,19 @@ class OutcomeObserver:
             self._warn(f"{told.failure[0]}: {told.failure[1]}; the exit code alone counts")
         return told is not None and bool(told.failed)
 
+    def passed(self, proposal: Proposal, outcome: Outcome) -> FailureEnvelope:
+        """Return what an attempt that passed has cost, as far as its transcript says; see the port."""
+        from kos_retry.model import Category, FailureEnvelope
+
+        told = self._told_by(proposal, outcome)
+        return FailureEnvelope(
+            attempt=proposal.attempt,
+            category=Category.SUCCESS,
+            usage=told.usage if told else None,
+            transcript=told.transcript if told else None,
+            duration_seconds=round(outcome.duration_seconds, 3),
+        )
+
     def observe(self, proposal: Proposal, outcome: Outcome) -> FailureEnvelope:
         """Return the envelope of an attempt; see the port."""
         streams = {"stdout": joined(outcome.stdout, self._redactor), "stderr": joined(outcome.stderr, self._redactor)}

@@ -21,13 +21,11 @@ from kos_retry.engine.redact import REDACTED
 from kos_retry.errors import InputError, UnknownNameError
 from kos_retry.limits import SESSION_STOP_SECONDS
 from kos_retry.model import Category
-from kos_retry.outcome import Past
-from kos_retry.report.session import from_records
+from kos_retry.outcome import PASSES, Past
+from kos_retry.report.session import from_records, ledger
 from kos_retry.settings import BY_FIELD, Raw
 from kos_retry.text.words import count
 
-# A session that ended like this has nothing left to do.
-_OVER = ("passed", "flaky", "repaired")
 _POLL_SECONDS = 0.05
 _LOCK = "resume.lock"
 
@@ -44,7 +42,7 @@ def resume(session: str, state_dir: str | None, words: Sequence[str]) -> int:
         if _running_pid(records) is not None:
             raise _still_running(session)
         report = from_records(session, records)
-        if report.status in _OVER:
+        if report.status in PASSES:
             raise InputError(f"session '{session}' has {report.status}; there is nothing to go on with")
         given, command = split_command_line(words)
         raw = _whole(session, _recorded_options(records) | given) | {"session": session, "state_dir": root}
@@ -52,7 +50,8 @@ def resume(session: str, state_dir: str | None, words: Sequence[str]) -> int:
         _enter(session, records)
         # An attempt that was cut short is made anew.
         history = [e.envelope for e in report.entries if e.envelope.category is not Category.CONTEXT_CANCELLED]
-        return run_command(raw, argv, Past(history, _seconds_used(records)))
+        paid = tuple(ledger([*records, {"type": "resume"}]))
+        return run_command(raw, argv, Past(history, _seconds_used(records), paid))
 
 
 @contextmanager

@@ -71,5 +71,6 @@ def _report(root: str, session: str) -> SessionReport:
 def _summary(report: SessionReport) -> dict[str, Any]:
     whole = report.as_json()
     return {
-        key: whole[key] for key in ("session", "command", "started", "status", "exit_code", "attempts", "stop_reason")
+        key: whole[key]
+        for key in ("session", "command", "started", "status", "exit_code", "attempts", "stop_reason", "spent")
     }

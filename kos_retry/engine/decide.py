@@ -9,7 +9,7 @@ from kos_retry.engine.backoff import Schedule
 from kos_retry.engine.budget import budget_of
 from kos_retry.engine.compare import compare
 from kos_retry.engine.memory import Known
-from kos_retry.engine.rules import RULES, Case, Verdict, deadline
+from kos_retry.engine.rules import RULES, Case, Rule, Verdict, cost_budget, deadline, token_budget
 from kos_retry.engine.sign import comparable
 from kos_retry.model import ConsideredRule, Decision, FailureEnvelope, Policy, Reason, Recommendation, StopReason
 from kos_retry.text.durations import format_duration
@@ -22,24 +22,20 @@ def decide(
     schedule: Schedule | None = None,
     seconds_used: float | None = None,
     known: Known | None = None,
+    ledger: Sequence[FailureEnvelope] | None = None,
 ) -> Decision:
     """Return what to do after the last attempt of ``history``, oldest first.
 
     ``schedule`` gives the delay before the next attempt, none without it; ``seconds_used`` is the time spent
-    so far, the sum of the durations without it; ``known`` what earlier runs made of the last failure. An empty history goes on with empty guidance.
+    so far, the sum of the durations without it; ``known`` what earlier runs made of the last failure; ``ledger`` has all attempts that
+    were paid for, where these are more than the history. An empty history goes on with empty guidance, unless a budget is spent already.
     """
     signed = comparable(tuple(history))
     if not signed:
-        reason = Reason(rule="no_history", evidence="nothing was tried yet")
-        return Decision(
-            recommendation=Recommendation.CONTINUE,
-            reasons=(reason,),
-            budget=budget_of((), policy, seconds_used),
-            assessment=stagnation.assess((), policy),
-        )
-    case = _case(signed, policy, seconds_used, known)
+        return _without_history(policy, seconds_used, ledger or ())
+    case = _case(signed, policy, seconds_used, known, ledger)
     budget = case.budget
-    rule, verdict = _first(case)
+    rule, verdict = next(_matching(case, RULES))
     delay = _delay(case, verdict, schedule)
     if delay is not None and budget.seconds_left is not None and delay >= budget.seconds_left:
         rule, verdict, delay = deadline.__name__, _no_time(delay, budget.seconds_left), None
@@ -61,6 +57,22 @@ def decide(
         budget=budget,
         assessment=case.assessment,
         delta=delta,
+    )
+
+
+def _without_history(policy: Policy, seconds_used: float | None, ledger: Sequence[FailureEnvelope]) -> Decision:
+    """Return the decision where no attempt counts; what was cut short is made anew, as long as the budgets allow."""
+    budget, assessment = budget_of((), policy, seconds_used, ledger), stagnation.assess((), policy)
+    rule, verdict = "no_history", Verdict(Recommendation.CONTINUE, None, "nothing was tried yet")
+    if ledger:
+        case = Case((), policy, budget, assessment, (), ledger[-1], None)
+        rule, verdict = next(_matching(case, (deadline, cost_budget, token_budget)), (rule, verdict))
+    return Decision(
+        recommendation=verdict.recommendation,
+        stop_reason=verdict.stop_reason,
+        reasons=(Reason(rule=rule, evidence=verdict.evidence),),
+        budget=budget,
+        assessment=assessment,
     )
 
 
@@ -88,11 +100,17 @@ def _considered(case: Case) -> Iterator[ConsideredRule]:
         decided = decided or matches
 
 
-def _case(signed: tuple[FailureEnvelope, ...], policy: Policy, seconds_used: float | None, known: Known | None) -> Case:
+def _case(
+    signed: tuple[FailureEnvelope, ...],
+    policy: Policy,
+    seconds_used: float | None,
+    known: Known | None,
+    ledger: Sequence[FailureEnvelope] | None = None,
+) -> Case:
     return Case(
         signed,
         policy,
-        budget_of(signed, policy, seconds_used),
+        budget_of(signed, policy, seconds_used, ledger),
         stagnation.assess(signed, policy),
         stagnation.evidential(signed),
         signed[-1],
@@ -100,9 +118,9 @@ def _case(signed: tuple[FailureEnvelope, ...], policy: Policy, seconds_used: flo
     )
 
 
-def _first(case: Case) -> tuple[str, Verdict]:
-    """Return the first rule that matches; the last one always does."""
-    return next((rule.__name__, said) for rule in RULES if isinstance(said := rule(case), Verdict))
+def _matching(case: Case, rules: Sequence[Rule]) -> Iterator[tuple[str, Verdict]]:
+    """Yield the rules that match with what they say, in their order; the last one of all always does."""
+    return ((rule.__name__, said) for rule in rules if isinstance(said := rule(case), Verdict))
 
 
 def _told(verdict: Verdict) -> str:

@@ -8,6 +8,7 @@ import orjson
 
 from kos_retry.model import Category, FailureEnvelope
 from kos_retry.report.session import Entry, SessionReport
+from kos_retry.report.spending import spending
 from kos_retry.text.bounds import cut_bytes
 from kos_retry.text.escapes import inert, plain_text, printable
 
@@ -35,6 +36,7 @@ def text(report: SessionReport) -> str:
             f"stopped: {decision.stop_reason or decision.recommendation}",
             *([f"fix: {printable(decision.fix)}"] if decision.fix else []),
         ]
+    lines += [told] if (told := spending(report.ledger)) else []
     return "\n".join(lines) + "\n"
 
 
@@ -51,6 +53,8 @@ def markdown(report: SessionReport) -> str:
     decision = report.last_decision
     if decision is not None and decision.fix:
         lines += ["", f"What would mend it: {_span(decision.fix)}"]
+    if told := spending(report.ledger):
+        lines += ["", told[:1].upper() + told[1:]]
     return "\n".join(lines) + "\n"
 
 

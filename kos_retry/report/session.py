@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from kos_retry.engine.budget import spent_by
 from kos_retry.errors import InputError
-from kos_retry.model import Category, Decision, FailureEnvelope
+from kos_retry.model import Category, Decision, FailureEnvelope, Recommendation
+from kos_retry.outcome import PASSES
 
 
 class Entry(NamedTuple):
@@ -17,7 +19,11 @@ class Entry(NamedTuple):
 
 
 class SessionReport(NamedTuple):
-    """One run of a session. ``status`` is "running" as long as no end is recorded."""
+    """One run of a session. ``status`` is "running" as long as no end is recorded.
+
+    The ``ledger`` has all attempts that were paid for, in their order: those that did not pass, those that were cut short, and the one that
+    passed where anything is known of it.
+    """
 
     session: str
     argv: tuple[str, ...]
@@ -26,6 +32,7 @@ class SessionReport(NamedTuple):
     exit_code: int | None
     attempts: int
     entries: tuple[Entry, ...]
+    ledger: tuple[FailureEnvelope, ...] = ()
 
     @property
     def last_decision(self) -> Decision | None:
@@ -35,6 +42,7 @@ class SessionReport(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """Return the report as one JSON object."""
         decision = self.last_decision
+        spent = spent_by(self.ledger)
         return {
             "session": self.session,
             "command": list(self.argv),
@@ -43,6 +51,11 @@ class SessionReport(NamedTuple):
             "exit_code": self.exit_code,
             "attempts": self.attempts,
             "stop_reason": decision.stop_reason if decision and self.exit_code else None,
+            "spent": {
+                "cost_usd": spent.cost_usd,
+                "tokens": spent.tokens,
+                "unknown": [envelope.attempt for envelope in spent.unknown],
+            },
             "history": [entry.envelope.as_json() for entry in self.entries],
             "decisions": [entry.decision.as_json() if entry.decision else None for entry in self.entries],
         }
@@ -63,6 +76,7 @@ def from_records(session: str, records: Sequence[dict[str, Any]]) -> SessionRepo
         exit_code=end.get("exit_code") if isinstance(end.get("exit_code"), int) else None,
         attempts=end["attempts"] if isinstance(end.get("attempts"), int) else len(entries),
         entries=entries,
+        ledger=tuple(ledger(records)),
     )
 
 
@@ -75,6 +89,35 @@ def _entries(records: Iterable[dict[str, Any]]) -> list[Entry]:
         if record["type"] == "attempt":
             entries += _entry(record)
     return entries
+
+
+def ledger(records: Iterable[dict[str, Any]]) -> Iterator[FailureEnvelope]:
+    """Yield all attempts that were paid for, in their order.
+
+    Where the run was resumed although no end of it is recorded, an attempt was cut off: nobody knows what it has cost.
+    """
+    made = 0
+    goes_on = False
+    for record in records:
+        if record["type"] == "attempt":
+            for envelope, decision in _entry(record):
+                made += envelope.category is not Category.CONTEXT_CANCELLED
+                goes_on = decision is not None and decision.recommendation is not Recommendation.HALT
+                yield envelope
+        elif record["type"] in ("begin", "resume"):
+            if goes_on:
+                yield FailureEnvelope(attempt=made + 1, category=Category.CONTEXT_CANCELLED)
+            goes_on = True
+        elif record["type"] == "end":
+            goes_on = False
+            if record.get("status") in PASSES and isinstance(record.get("usage"), dict):
+                yield from _passed(record)
+
+
+def _passed(end: dict[str, Any]) -> list[FailureEnvelope]:
+    """Return the attempt that a run ended with; what it has cost is written there as its own."""
+    envelope = {"attempt": end.get("attempts"), "category": Category.SUCCESS, "usage": end["usage"]}
+    return [entry.envelope for entry in _entry({"envelope": envelope})]
 
 
 def _entry(record: dict[str, Any]) -> list[Entry]:

@@ -105,7 +105,7 @@ class TerminalReporter:
         """Tell how the run ended; see the port."""
         if not self._settings.quiet:
             self._tell_end(result)
-            self._tell_spent()
+            self._tell_spent(result)
         for format_name, path in self._settings.report:
             self._write_report(format_name, path, result)
 
@@ -119,17 +119,14 @@ class TerminalReporter:
         elif result.status != PASSED:
             self._tell_stop(result)
 
-    def _tell_spent(self) -> None:
-        """Tell what the failed attempts have spent, where any of them said so; unknown is not zero."""
-        known = [e.usage for e, _ in self._entries if e.usage is not None]
-        if not any(usage.cost_usd is not None or usage.tokens is not None for usage in known):
+    def _tell_spent(self, result: Result) -> None:
+        """Tell what all attempts have spent, where any of them said so; unknown is not zero."""
+        if not result.ledger:
             return
-        budget = self._entries[-1][1].budget
-        cost = f"{budget.cost_usd_used:.2f} USD" if budget.cost_usd_used is not None else "an unknown cost"
-        tokens = f"{budget.tokens_used} tokens" if budget.tokens_used is not None else "an unknown number of tokens"
-        silent = [e.attempt for e, _ in self._entries if e.usage is None or e.usage.cost_usd is None]
-        unknown = f"; what attempt {', '.join(map(str, silent))} cost is not known" if silent else ""
-        tell(f"spent by {count(len(self._entries), 'failed attempt')}: {cost}, {tokens}{unknown}")
+        from kos_retry.report.spending import spending
+
+        if told := spending(result.ledger):
+            tell(told)
 
     def _tell_more(self, envelope: FailureEnvelope, decision: Decision) -> None:
         from kos_retry.text.escapes import printable
@@ -173,6 +170,7 @@ class TerminalReporter:
             exit_code=result.exit_code,
             attempts=result.attempts,
             entries=tuple(Entry(*entry) for entry in self._entries),
+            ledger=result.ledger,
         )
         try:
             with open(path, "w", encoding="utf-8", errors="replace") as file:

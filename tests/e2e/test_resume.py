@@ -203,3 +203,97 @@ def test_dry_run_of_a_resume_starts_nothing(kos_retry):
     kos_retry("run", "--session", "s1", *ON, "--max-attempts", "1", "--", "sh", "-c", PASS_AT_LAST)
     assert kos_retry("sessions", "resume", "s1", "--max-attempts", "0", "--dry-run").code == 0
     assert (kos_retry.home / "made").read_text().split() == ["1"]
+
+
+# What the agent's test runner says.
+SAID = """=========== short test summary info ===========
+FAILED test_total.py::test_rate - KeyError: 'rate'
+=========== 1 failed, 3 passed in 0.02s ===========
+"""
+# An agent that tells what it costs, in our own format, and fails or waits as it is told to.
+AGENT = (
+    f"SAID = {SAID!r}"
+    + """
+import json, os, sys, time
+n = os.environ["KOS_RETRY_ATTEMPT"]
+open("told" + n, "a").write(os.environ.get("KOS_RETRY_GUIDANCE", "") + "\\n---\\n")
+def say(**event):
+    print(json.dumps(event), flush=True)
+say(tool="edit", input={"path": "total.py", "text": "try " + n}, ok=True, result="saved")
+say(tool="shell", input={"command": "check"}, ok=False, result=SAID)
+if os.path.exists("wait"):
+    open("events", "w").write("here\\n")
+    time.sleep(60)
+say(kind="finish", ok=False, stop_reason="max_turns", usage={"input_tokens": 70, "output_tokens": 30, "cost_usd": 0.2})
+sys.exit(1)
+"""
+)
+TOLD = (*ON, "--profile", "agent", "--transcript", "generic", "--session", "s1")
+
+
+@pytest.fixture
+def agent(kos_retry):
+    (kos_retry.home / "agent.py").write_text(AGENT)
+    return ("--", "python3", "agent.py")
+
+
+def killed_in_attempt(kos_retry, events, *words):
+    """Go on with, or begin, the session with an agent that waits, and kill kos-retry in the middle of its attempt."""
+    (kos_retry.home / "wait").touch()
+    running = kos_retry.start(*words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert events.wait() == "here"
+    running.kill()
+    running.wait(45)
+    (kos_retry.home / "wait").unlink()
+
+
+def test_agent_killed_in_the_middle_goes_on_with_the_same_guidance_and_what_was_spent(kos_retry, agent, events):
+    kos_retry("run", *TOLD, "--max-attempts", "1", *agent)
+    killed_in_attempt(kos_retry, events, "sessions", "resume", "s1", "--max-attempts", "0")
+    resumed = kos_retry("sessions", "resume", "s1", "--max-attempts", "0", "--max-cost-usd", "0.5")
+    first, again = (kos_retry.home / "told2").read_text().split("\n---\n")[:2]
+    assert "test_total.py::test_rate" in first
+    assert "`edit {" in first
+    # Only what is left of the budgets differs.
+    assert _without_budget(again) == _without_budget(first)
+    assert "- Left: 0.30 USD." in again
+    assert (resumed.code, kos_retry.end()["stop_reason"], numbers(kos_retry)) == (1, "cost_budget", [1, 2])
+    assert kos_retry.end()["spent"] == {"cost_usd": 0.4, "tokens": 200}
+    assert resumed.said[-1] == "spent by 3 attempts: 0.40 USD, 200 tokens; what attempt 2 (cut off) cost is not known"
+
+
+def _without_budget(guidance: str) -> list[str]:
+    return [line for line in guidance.splitlines() if not line.startswith("- Left: ")]
+
+
+SPENT = {"cost": ("--max-cost-usd", "0.2"), "tokens": ("--max-tokens", "100"), "attempts": ("--max-attempts", "1")}
+
+
+@pytest.mark.parametrize("budget", SPENT.values(), ids=SPENT)
+def test_what_was_spent_before_the_kill_starts_nothing_more(kos_retry, agent, events, budget):
+    kos_retry("run", *TOLD, "--max-attempts", "1", *agent)
+    killed_in_attempt(kos_retry, events, "sessions", "resume", "s1", "--max-attempts", "0")
+    made = (kos_retry.home / "told2").read_text()
+    kos_retry("sessions", "resume", "s1", "--max-attempts", "0", *budget)
+    assert (kos_retry.home / "told2").read_text() == made
+    assert kos_retry.end()["attempts"] == 1
+
+
+def test_cost_of_an_attempt_that_was_interrupted_counts_after_the_resume(kos_retry, agent, events):
+    """The agent tells its costs as it goes; the attempt itself is made anew."""
+    line = agent_that_spends_and_waits(kos_retry)
+    running = kos_retry.start("run", *TOLD, *line)
+    assert events.wait() == "here"
+    running.send_signal(signal.SIGTERM)
+    running.wait(45)
+    refused = kos_retry("sessions", "resume", "s1", "--max-cost-usd", "0.2")
+    assert (refused.code, kos_retry.end()["stop_reason"]) == (125, "cost_budget")
+    assert "spent by 1 attempt: 0.20 USD, 100 tokens" in refused.said
+    assert (kos_retry.home / "told1").read_text().count("---") == 1
+
+
+def agent_that_spends_and_waits(kos_retry):
+    usage = {"input_tokens": 70, "output_tokens": 30, "cost_usd": 0.2}
+    spend = json.dumps({"tool": "edit", "input": {}, "ok": True, "usage": usage})
+    line = f"echo --- >>told1; echo '{spend}'; echo here >events; sleep 60"
+    return ("--", "sh", "-c", line)

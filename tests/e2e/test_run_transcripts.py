@@ -125,6 +125,48 @@ def test_nothing_is_left_in_the_temporary_directory(agent, kos_retry):
     assert list(kos_retry.temporary.iterdir()) == []
 
 
+def test_attempt_that_passed_is_paid_for_too(agent, kos_retry):
+    failed = session(MAKE, ends="max_turns", input_tokens=5, output_tokens=1, cost_usd=0.1)
+    done, _ = agent((failed, 0), (session(EDIT, input_tokens=7, output_tokens=2, cost_usd=0.25), 0))
+    assert (done.code, done.said[-1]) == (0, "spent by 2 attempts: 0.35 USD, 15 tokens")
+    end, spent = kos_retry.end(), {"cost_usd": 0.35, "tokens": 15}
+    assert (end["usage"], end["spent"]) == ({"cost_usd": 0.25, "tokens": 9}, spent)
+    (listed,) = kos_retry("sessions", "list", "--format", "json").json["sessions"]
+    assert listed["spent"] == {**spent, "unknown": []}
+
+
+def test_attempt_that_passes_at_once_says_what_it_cost(agent, kos_retry):
+    done, _ = agent((session(EDIT, input_tokens=7, cost_usd=0.25), 0))
+    assert done.said == ["spent by 1 attempt: 0.25 USD, 7 tokens"]
+    assert "spent by 1 attempt: 0.25 USD, 7 tokens" in kos_retry("report").stdout.decode()
+
+
+def test_cost_that_the_passing_attempt_does_not_tell_is_unknown(agent):
+    done, _ = agent((session(MAKE, ends="max_turns", cost_usd=0.1), 0), (session(EDIT), 0))
+    assert (
+        done.said[-1] == "spent by 2 attempts: 0.10 USD, an unknown number of tokens; what attempt 2 cost is not known"
+    )
+
+
+def test_totals_of_a_session_that_goes_on_are_counted_once_up_to_its_end(agent, kos_retry):
+    said = {"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": "Done."}}
+    turns = [
+        lines(
+            {"type": "thread.started", "thread_id": "t"},
+            said,
+            {"type": "turn.completed", "usage": {"input_tokens": tokens, "output_tokens": 0}},
+        )
+        for tokens in (100, 130)
+    ]
+    done, _ = agent((turns[0], 1), (turns[1], 0), options=("--transcript", "codex"))
+    assert (done.code, kos_retry.end()["usage"]["tokens"], kos_retry.end()["spent"]["tokens"]) == (0, 30, 130)
+
+
+def test_nothing_is_said_about_costs_where_nothing_is_known(agent, kos_retry):
+    done, _ = agent((session(EDIT), 0))
+    assert (done.said, "spent" in kos_retry.end()) == ([], False)
+
+
 LOG = 'echo \'{"name": "step", "input": {"n": \'$KOS_RETRY_ATTEMPT\'}}\' >>"$KOS_RETRY_ACTIONS_FILE"; echo broken >>"$KOS_RETRY_ACTIONS_FILE"; exit 1'
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from builders import an_envelope
+from builders import a_success, an_envelope
 
 from kos_retry.loop import Loop
 from kos_retry.model import Budget, Decision, Reason, Recommendation, StagnationAssessment
@@ -49,6 +49,7 @@ class _World:
         self.step, self.help, self.is_there = None, None, False
         self.step_seconds = 0.0
         self.refusals = []
+        self.looks_into_passes = False
         self._outcomes = list(outcomes)
         self._recommendations = list(recommendations)
         self._can_differ = can_differ
@@ -120,7 +121,10 @@ class _Port:
         self._log(f"observe {proposal.attempt}")
         return an_envelope(attempt=proposal.attempt, exit_code=outcome.exit_code)
 
-    def decide(self, history, seconds_used):
+    def passed(self, proposal, outcome):
+        return a_success(attempt=proposal.attempt) if self._world.looks_into_passes else None
+
+    def decide(self, history, seconds_used, ledger):
         self._log(f"decide {len(history)}")
         return _decision(self._world._recommendations.pop(0), self._world.delay)
 
@@ -327,3 +331,10 @@ def test_time_of_a_step_is_taken_off_the_wait():
 
 def test_signal_that_the_work_is_done_is_why_the_run_ended():
     assert "done_signal" == _World([_outcome(0, done=True)]).run().stop_reason
+
+
+@pytest.mark.parametrize(("looks", "paid"), [(True, [1, 2]), (False, [1])])
+def test_ledger_has_the_attempt_that_passed_where_anything_is_known_of_it(looks, paid):
+    world = _World([_outcome(1), _outcome(0)], ["continue"])
+    world.looks_into_passes = looks
+    assert paid == [envelope.attempt for envelope in world.run().ledger]

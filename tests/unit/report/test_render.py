@@ -12,6 +12,7 @@ from kos_retry.engine.decide import decide
 from kos_retry.model import Policy
 from kos_retry.report.render import FORMATS, headline
 from kos_retry.report.session import Entry, SessionReport, from_records
+from kos_retry.report.spending import spending
 
 
 def _report(*envelopes, status="failed", exit_code=1) -> SessionReport:
@@ -81,4 +82,50 @@ def test_records_become_the_report_again():
         {"type": "attempt", "envelope": {"attempt": "from the future"}},
         {"type": "end", "status": "failed", "exit_code": 1, "attempts": 1},
     ]
-    assert SessionReport("s1", ("make",), "t", "failed", 1, 1, (Entry(envelope, None),)) == from_records("s1", records)
+    told = SessionReport("s1", ("make",), "t", "failed", 1, 1, (Entry(envelope, None),), (envelope,))
+    assert told == from_records("s1", records)
+
+
+def _costing(attempt, **usage):
+    return {"type": "attempt", "envelope": {"attempt": attempt, "exit_code": 1, "usage": usage}}
+
+
+_BEGIN, _RESUME = {"type": "begin", "argv": []}, {"type": "resume"}
+_FAILED, _HALT = {"type": "end", "status": "failed"}, {"type": "end", "status": "passed", "attempts": 2}
+_PAID = {"cost_usd": 0.5, "tokens": 7}
+_CANCELLED = {"type": "attempt", "envelope": {"attempt": 1, "category": "context_cancelled", "usage": _PAID}}
+# The records of a run, and what it has cost: the amounts, and the attempts that do not say.
+_LEDGERS = {
+    "failures": ((_BEGIN, _costing(1, **_PAID), _costing(2, **_PAID), _FAILED), (1.0, 14, [])),
+    "the one that passed": ((_BEGIN, _costing(1, **_PAID), {**_HALT, "usage": _PAID}), (1.0, 14, [])),
+    "passed at once": ((_BEGIN, {**_HALT, "attempts": 1, "usage": _PAID}), (0.5, 7, [])),
+    "passed without a word": (
+        (_BEGIN, _costing(1, **_PAID), {**_HALT, "usage": {"cost_usd": None, "tokens": None}}),
+        (0.5, 7, [2]),
+    ),
+    "nothing known": ((_BEGIN, _costing(1), _HALT), (None, None, [])),
+    "cut short and made anew": ((_BEGIN, _CANCELLED, _RESUME, _costing(1, **_PAID), _FAILED), (1.0, 14, [])),
+    "killed": ((_BEGIN, _RESUME, _costing(1, **_PAID)), (0.5, 7, [1])),
+    "killed in a retry": (
+        (_BEGIN, {**_costing(1, **_PAID), "decision": None}, _FAILED, _RESUME, _RESUME, _costing(2, **_PAID)),
+        (1.0, 14, [2]),
+    ),
+    "resumed after its end": ((_BEGIN, _costing(1, **_PAID), _FAILED, _RESUME, _costing(2, **_PAID)), (1.0, 14, [])),
+}
+
+
+@pytest.mark.parametrize(("records", "told"), _LEDGERS.values(), ids=_LEDGERS)
+def test_everything_that_was_paid_for_is_counted(records, told):
+    spent = from_records("s1", records).as_json()["spent"]
+    assert told == (spent["cost_usd"], spent["tokens"], spent["unknown"])
+
+
+def test_end_that_cannot_be_read_leaves_the_rest():
+    records = (_BEGIN, _costing(1, **_PAID), {**_HALT, "attempts": "two", "usage": {"tokens": -1}})
+    assert 0.5 == from_records("s1", records).as_json()["spent"]["cost_usd"]
+
+
+def test_spending_is_told_with_what_is_unknown():
+    records = (_BEGIN, _costing(1, cost_usd=0.5), _costing(2), _RESUME, _RESUME, _costing(3, cost_usd=1, tokens=5))
+    told = spending(from_records("s1", records).ledger)
+    assert "spent by 4 attempts: 1.50 USD, 5 tokens; what attempt 1, 2, 3 (cut off) cost is not known" == told
