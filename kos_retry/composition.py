@@ -73,7 +73,7 @@ def run(argv: Sequence[str], settings: RunSettings, *, raw: Raw | None = None, p
             argv,
             environment,
             session=session,
-            directory=directory,
+            state_directory=root,
             delivery=settings.guidance,
             max_attempts=settings.max_attempts,
             redactor=redactor,

@@ -39,7 +39,7 @@ class CommandProposer:
         environment: Mapping[str, str],
         *,
         session: str,
-        directory: str,
+        state_directory: str,
         delivery: str,
         max_attempts: int,
         redactor: Redactor,
@@ -54,7 +54,8 @@ class CommandProposer:
         self._argv = tuple(argv)
         self._environment = {k: v for k, v in environment.items() if not k.startswith(_OWN) or k.startswith(_INHERITED)}
         self._session = session
-        self._directory = directory
+        self._state_directory = state_directory
+        self._directory = state.session_directory(state_directory, session)
         self._delivery = delivery
         self._max_attempts = max_attempts
         self._redactor = redactor
@@ -73,6 +74,7 @@ class CommandProposer:
         environment = {**self._environment, f"{_OWN}ATTEMPT": str(attempt), f"{_OWN}SESSION": self._session}
         environment[f"{_OWN}MAX_ATTEMPTS"] = str(self._max_attempts)
         environment[f"{_OWN}MARK"] = self._mark
+        environment[state.VARIABLE] = self._state_directory
         if self._actions is not None:
             self._actions.mark()
             environment[f"{_OWN}ACTIONS_FILE"] = self._actions.path

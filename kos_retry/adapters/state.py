@@ -12,13 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 JOURNAL = "journal.jsonl"
+# Tells the command of a run, and any kos-retry inside it, where that run keeps its sessions.
+VARIABLE = "KOS_RETRY_STATE_DIR"
 _PRIVATE = 0o700
 
 
 def state_directory(chosen: str | None, environment: Mapping[str, str]) -> str:
-    """Return the state directory: the chosen one, else the user's (XDG base directory specification)."""
-    if chosen:
-        return os.path.abspath(chosen)
+    """Return the state directory: the chosen one, else that of the run around us, else the user's (XDG base directory specification)."""
+    if named := chosen or environment.get(VARIABLE):
+        return os.path.abspath(named)
     base = environment.get("XDG_STATE_HOME", "")
     # The specification says that a relative path there is to be ignored.
     if not base.startswith("/"):

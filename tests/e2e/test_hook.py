@@ -119,13 +119,45 @@ def test_failed_call_may_be_repeated(ask):
     assert [{}] * 10 == [ask(call) for _ in range(5) for call in (failed, errors)]
 
 
-def test_session_is_the_one_that_the_agent_runs_in(kos_retry):
-    """The agent is started by `run`: its own hook finds the session, the state directory is the usual one."""
+@pytest.mark.parametrize(
+    "options", [(), ("--session", "work", "--state-dir", "mine")], ids=["state-directory-of-the-user", "own-place"]
+)
+def test_kos_retry_inside_of_a_run_finds_its_session(kos_retry, options):
+    """Wherever the run keeps it, and wherever the agent works."""
     (kos_retry.home / "stop.json").write_text(json.dumps(STOP))
-    line = "kos-retry hook < stop.json >> answers; exit 3"
-    kos_retry("run", "--max-attempts", "2", "--delay", "0s", "--", "sh", "-c", line, environment=_with_path(kos_retry))
+    line = """
+        cd / && kos-retry hook <"$HOME/stop.json" >>"$HOME/answers"
+        kos-retry sessions show "$KOS_RETRY_SESSION" --format json >>"$HOME/shown"; exit 3
+    """
+    words = ("--max-attempts", "2", "--delay", "0s", *options, "--", "sh", "-c", line)
+    assert kos_retry("run", *words, environment=_with_path(kos_retry)).code == 3
     first, second = map(json.loads, (kos_retry.home / "answers").read_text().splitlines())
     assert ({}, "block") == (first, second["decision"])
+    assert '"status": "running"' in (kos_retry.home / "shown").read_text()
+
+
+def test_run_inside_of_a_run_keeps_its_sessions_beside_it_and_leaves_retrying_to_it(kos_retry):
+    line = "kos-retry run --session inner -- sh -c 'exit 3'"
+    words = (
+        "--max-attempts",
+        "2",
+        "--delay",
+        "0s",
+        "--session",
+        "outer",
+        "--state-dir",
+        "mine",
+        "--",
+        "sh",
+        "-c",
+        line,
+    )
+    kos_retry("run", *words, environment=_with_path(kos_retry))
+    kept = kos_retry.home / "mine" / "sessions"
+    assert {"inner", "outer"} == {path.name for path in kept.iterdir()}
+    inner = [json.loads(record)["type"] for record in (kept / "inner" / "journal.jsonl").read_text().splitlines()]
+    assert ["begin", "attempt", "end"] * 2 == inner
+    assert not kos_retry.state.exists()
 
 
 _USELESS = {

@@ -23,7 +23,7 @@ def _proposer(tmp_path, delivery="none", argv=("agent", "-p"), environment=None)
         argv,
         environment or {},
         session="s1",
-        directory=str(tmp_path / "s1"),
+        state_directory=str(tmp_path),
         delivery=delivery,
         max_attempts=3,
         redactor=Redactor(),
@@ -38,6 +38,11 @@ def _second(tmp_path, delivery="none", **fields):
 def test_command_learns_which_attempt_it_is(tmp_path):
     environment = _second(tmp_path).environment
     assert ("2", "3", "s1") == tuple(environment[f"KOS_RETRY_{n}"] for n in ("ATTEMPT", "MAX_ATTEMPTS", "SESSION"))
+
+
+def test_command_learns_where_the_sessions_are(tmp_path):
+    environment = _second(tmp_path, environment={"KOS_RETRY_STATE_DIR": "/of/another/run"}).environment
+    assert str(tmp_path) == environment["KOS_RETRY_STATE_DIR"]
 
 
 def test_failing_constraints_are_one_a_line(tmp_path):
@@ -60,7 +65,8 @@ def test_type_of_what_was_thrown_is_nothing_to_run_again(tmp_path, failing, expe
 
 def test_first_attempt_has_no_files(tmp_path):
     environment = _proposer(tmp_path).propose(1, [], None, NextStep()).environment
-    assert {"KOS_RETRY_ATTEMPT", "KOS_RETRY_MAX_ATTEMPTS", "KOS_RETRY_SESSION", "KOS_RETRY_MARK"} == set(environment)
+    names = ("ATTEMPT", "MAX_ATTEMPTS", "SESSION", "STATE_DIR", "MARK")
+    assert {f"KOS_RETRY_{name}" for name in names} == set(environment)
 
 
 def test_attempts_of_a_run_share_a_mark_that_no_other_run_has(tmp_path):

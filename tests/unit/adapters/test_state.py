@@ -9,6 +9,8 @@ from kos_retry.errors import InputError, StateError
 
 _PLACES = {
     "chosen": ("/srv/state", {"XDG_STATE_HOME": "/x"}, "/srv/state"),
+    "of-the-run-around-us": (None, {"KOS_RETRY_STATE_DIR": "/srv/run", "XDG_STATE_HOME": "/x"}, "/srv/run"),
+    "chosen-inside-of-a-run": ("/srv/state", {"KOS_RETRY_STATE_DIR": "/srv/run"}, "/srv/state"),
     "of-the-user": (None, {"XDG_STATE_HOME": "/x"}, "/x/kos-retry"),
     "relative-is-ignored": (None, {"XDG_STATE_HOME": "x", "HOME": "/home/u"}, "/home/u/.local/state/kos-retry"),
     "home": (None, {"HOME": "/home/u"}, "/home/u/.local/state/kos-retry"),
