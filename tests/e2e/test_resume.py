@@ -211,9 +211,7 @@ FAILED test_total.py::test_rate - KeyError: 'rate'
 =========== 1 failed, 3 passed in 0.02s ===========
 """
 # An agent that tells what it costs, in our own format, and fails or waits as it is told to.
-AGENT = (
-    f"SAID = {SAID!r}"
-    + """
+AGENT = """
 import json, os, sys, time
 n = os.environ["KOS_RETRY_ATTEMPT"]
 open("told" + n, "a").write(os.environ.get("KOS_RETRY_GUIDANCE", "") + "\\n---\\n")
@@ -227,13 +225,12 @@ if os.path.exists("wait"):
 say(kind="finish", ok=False, stop_reason="max_turns", usage={"input_tokens": 70, "output_tokens": 30, "cost_usd": 0.2})
 sys.exit(1)
 """
-)
 TOLD = (*ON, "--profile", "agent", "--transcript", "generic", "--session", "s1")
 
 
 @pytest.fixture
 def agent(kos_retry):
-    (kos_retry.home / "agent.py").write_text(AGENT)
+    (kos_retry.home / "agent.py").write_text(f"SAID = {SAID!r}\n{AGENT}")
     return ("--", "python3", "agent.py")
 
 

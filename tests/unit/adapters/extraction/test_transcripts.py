@@ -34,6 +34,8 @@ _SECRET = "hunter2-and-more-of-it"
 
 # Older versions of this format end one line earlier, without what was rejected: cut there, it is a whole one of theirs.
 _TOLD_BY_THE_LAST_LINE = {"rejected"}
+# The whole tells how the agent got over its trouble: cut before that, the trouble is the cause.
+_GOT_OVER = {"recovered": {CauseKind.TRANSIENT}}
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +135,55 @@ def test_transcript_cut_anywhere_invents_nothing(extraction, name):
                 assert told.transcript.session in (None, whole.get("session"))
                 if told.failed is False and directory.name not in _TOLD_BY_THE_LAST_LINE:
                     assert whole.get("failed") is False
+
+
+@pytest.mark.parametrize(("manifest", "directory"), _CASES.values(), ids=_CASES)
+def test_transcript_that_ends_early_tells_the_start_of_the_whole(extraction, manifest, directory):
+    """Cut at every line and at ten bytes: the first of the same actions, not more of what was spent, and no other cause."""
+    raw = _recorded(directory)[0]
+    whole = _told(extraction, manifest, raw)
+    chance = random.Random(directory.name)
+    cuts = {n + 1 for n, byte in enumerate(raw) if byte == 10} | {chance.randrange(len(raw) + 1) for _ in range(10)}
+    for cut in sorted(cuts):
+        told = _told(extraction, manifest, raw[:cut])
+        assert told.failure is None
+        done = [_without_result(action) for action in whole.actions]
+        assert [_without_result(action) for action in told.actions] == done[: len(told.actions)]
+        for action, of_whole in zip(told.actions, whole.actions, strict=False):
+            assert (action.ok, action.result) in ((None, None), (of_whole.ok, of_whole.result))
+        assert told.transcript.session in (None, whole.transcript.session)
+        assert told.transcript.actions <= whole.transcript.actions
+        assert told.transcript.denied <= whole.transcript.denied
+        _is_within(told.usage, whole.usage)
+        assert _causes(told) <= _causes(whole) | _causes_of_the_cut(told, raw[:cut]) | _GOT_OVER.get(
+            directory.name, set()
+        )
+
+
+def _told(extraction, manifest, raw):
+    text = TranscriptText(manifest.match.transcripts[0], "stdout", raw)
+    return transcripts.read(extraction, Material(1, 1, None, False, (), "", {}), text, Redactor())
+
+
+def _without_result(action):
+    return action.name, action.input
+
+
+def _causes(told):
+    return {finding.cause.kind for finding in told.findings if finding.cause is not None}
+
+
+def _causes_of_the_cut(told, part):
+    """Return the causes that there may be because the transcript ends before anything in it is whole."""
+    if told.actions or told.usage or told.transcript.session:
+        return set()
+    return {CauseKind.MALFORMED_OUTPUT} if part.strip() else {CauseKind.NO_OUTPUT}
+
+
+def _is_within(part, whole):
+    for name in ("tokens", "input_tokens", "output_tokens", "turns", "cost_usd"):
+        amount = getattr(part, name, None)
+        assert amount is None or amount <= getattr(whole, name)
 
 
 # What stands in the output, the exit code, the format, and what is concluded: category and cause.
