@@ -80,7 +80,7 @@ def run(argv: Sequence[str], settings: RunSettings, *, raw: Raw | None = None, p
             warn=warn_of_state,
             actions=actions,
             retry_command=settings.retry_command,
-            max_prompt_bytes=settings.max_prompt_bytes,
+            max_prompt_bytes=min(settings.max_prompt_bytes, settings.max_prompt_tokens * limits.BYTES_PER_TOKEN),
         ),
         runner=_runner(signal_pipe, options, settings),
         checks=SuccessChecks(

@@ -78,7 +78,7 @@ class CommandProposer:
         if self._actions is not None:
             self._actions.mark()
             environment[f"{_OWN}ACTIONS_FILE"] = self._actions.path
-        guidance = self._redactor.text(self._told(decision.guidance, step)) if decision is not None else ""
+        guidance = self._told(decision.guidance, step) if decision is not None else ""
         if history:
             self._leave_files(environment, history[-1], guidance)
         stdin = None
@@ -96,8 +96,8 @@ class CommandProposer:
         return Proposal(attempt, argv, environment, stdin, delivered=bool(guidance) and self.can_differ())
 
     def _told(self, guidance: str, step: NextStep) -> str:
-        """Return the guidance with what was done since it was written in front, within its bound."""
-        from kos_retry.text.bounds import cut_bytes
+        """Return the guidance with what was done since it was written in front, without secrets and within its bound."""
+        from kos_retry.engine.guidance import with_news
         from kos_retry.text.escapes import printable
 
         news = (
@@ -106,7 +106,10 @@ class CommandProposer:
             else []
         )
         news += [f"From whoever was asked for help: {step.guidance.strip()}"] if step.guidance.strip() else []
-        return cut_bytes("\n\n".join([*news, guidance]), self._max_prompt_bytes) if news else guidance
+        # What stands in the place of a secret may be longer than that.
+        return with_news(
+            [self._redactor.text(line) for line in news], self._redactor.text(guidance), self._max_prompt_bytes
+        )
 
     def _filled(
         self, argv: Sequence[str], attempt: int, guidance: str, environment: Mapping[str, str]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
 from builders import a_history
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kos_retry.adapters.proposals import CommandProposer
 from kos_retry.engine.decide import decide
@@ -18,7 +21,7 @@ _HISTORY = list(a_history("error: no total", failing_constraints=["cart::total",
 _DECISION = decide(_HISTORY, Policy())
 
 
-def _proposer(tmp_path, delivery="none", argv=("agent", "-p"), environment=None) -> CommandProposer:
+def _proposer(tmp_path, delivery="none", argv=("agent", "-p"), environment=None, **fields) -> CommandProposer:
     return CommandProposer(
         argv,
         environment or {},
@@ -26,8 +29,8 @@ def _proposer(tmp_path, delivery="none", argv=("agent", "-p"), environment=None)
         state_directory=str(tmp_path),
         delivery=delivery,
         max_attempts=3,
-        redactor=Redactor(),
         warn=pytest.fail,
+        **{"redactor": Redactor(), **fields},
     )
 
 
@@ -114,3 +117,33 @@ def test_braces_of_the_command_stay(tmp_path, delivery):
 )
 def test_placeholders_are_filled_once(tmp_path, word, filled):
     assert filled == _second(tmp_path, "arg", argv=("agent", word)).argv[1]
+
+
+_STEPS = st.builds(NextStep, st.none() | st.text(max_size=40), st.text(max_size=400) | st.just("```\nso\n"))
+
+
+@given(step=_STEPS, limit=st.integers(0, 900), delivery=st.sampled_from(["stdin", "env", "arg", "append"]))
+def test_guidance_is_never_longer_than_its_bound(step, limit, delivery):
+    """Whatever recovery steps and supervisors add, and however much longer it gets where a secret was."""
+    decision = decide(_HISTORY, Policy(max_prompt_bytes=limit))
+    with tempfile.TemporaryDirectory() as directory:
+        proposer = _proposer(
+            Path(directory),
+            delivery,
+            ("agent", "{guidance}"),
+            redactor=Redactor(["cart::"]),
+            max_prompt_bytes=limit,
+        )
+        proposal = proposer.propose(2, _HISTORY, decision, step)
+        told = _DELIVERED[delivery](proposal) if proposal.delivered or delivery == "arg" else ""
+    assert len(told.encode()) <= limit
+    assert "cart::" not in told
+
+
+def test_quotation_gives_way_as_a_whole(tmp_path):
+    limit = len(_DECISION.guidance.encode()) + 105
+    proposer = _proposer(tmp_path, "append", max_prompt_bytes=limit)
+    told = proposer.propose(2, _HISTORY, _DECISION, NextStep("make clean", "look at the cache first")).argv[-1]
+    assert ("```" in _DECISION.guidance, "```" in told) == (True, False)
+    assert "look at the cache first" in told
+    assert _DECISION.guidance.partition("\nWhat it printed")[0] in told
