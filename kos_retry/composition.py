@@ -68,6 +68,9 @@ def run(argv: Sequence[str], settings: RunSettings, *, raw: Raw | None = None, p
         spool=spool,
     )
     shell = Shell(signal_pipe, options)
+    journal = SessionJournal(
+        directory, session, redactor, warn_of_state, timestamp, shown_argv, raw, exact=shown_argv == list(argv)
+    )
     loop = Loop(
         proposer=CommandProposer(
             argv,
@@ -95,9 +98,7 @@ def run(argv: Sequence[str], settings: RunSettings, *, raw: Raw | None = None, p
         ),
         observer=late,
         judge=late,
-        journal=SessionJournal(
-            directory, session, redactor, warn_of_state, timestamp, shown_argv, raw, exact=shown_argv == list(argv)
-        ),
+        journal=journal,
         reporter=TerminalReporter(
             session=session,
             argv=shown_argv,
@@ -106,7 +107,7 @@ def run(argv: Sequence[str], settings: RunSettings, *, raw: Raw | None = None, p
         ),
         clock=SystemClock(signal_pipe),
         memory=late,
-        **_supervision(shell, settings, redactor, session),
+        **_supervision(shell, settings, redactor, session, journal, past),
         past=past,
         flaky_fails=settings.flaky_result == "fail",
         pivot_retries=settings.on_pivot == "retry",
@@ -129,16 +130,24 @@ def _runner(signal_pipe: SignalPipe, options: RunnerOptions, settings: RunSettin
     return Collected(runner, settings.collect)
 
 
-def _supervision(shell: Shell, settings: RunSettings, redactor: Redactor, session: str) -> dict[str, Any]:
+def _supervision(
+    shell: Shell,
+    settings: RunSettings,
+    redactor: Redactor,
+    session: str,
+    journal: SessionJournal,
+    past: Past | None,
+) -> dict[str, Any]:
     """Return the ports of whoever has a say in the run; most runs have nobody, and import nothing for it."""
     if not (settings.gate or settings.pivot or settings.on_escalate):
         alone = Unsupervised()
         return {"gate": alone, "recovery": alone, "supervisor": alone}
-    from kos_retry.adapters.supervision import CommandGate, CommandSupervisor, Ladder
+    from kos_retry.adapters.supervision import CommandGate, CommandSupervisor, Ladder, still_to_try
 
+    steps = still_to_try(settings.pivot, past.tried, redactor) if past else settings.pivot
     return {
         "gate": CommandGate(settings.gate, shell, redactor, session) if settings.gate else Unsupervised(),
-        "recovery": Ladder(settings.pivot, shell, tell),
+        "recovery": Ladder(steps, shell, tell, journal.step),
         "supervisor": CommandSupervisor(settings.on_escalate, shell, redactor, tell),
     }
 

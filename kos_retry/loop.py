@@ -91,11 +91,14 @@ class Loop:
         self._attempt = len(self._history) + 1
         self._resumed = past is not None
         self._stop_reason: str | None = None
-        self._differed = False
+        self._ran = past.ran if past else None
+        self._differed = past.differed if past else False
         self._step = NextStep()
 
     def run(self) -> Result:
         """Attempt until an attempt passes, nothing speaks for another one, or somebody says stop."""
+        if self._resumed:
+            self._journal.resume()
         if self._ledger and (result := self._go_on_anyway()):
             return result
         while True:
@@ -111,6 +114,10 @@ class Loop:
     def _go_on_anyway(self) -> Result | None:
         """Decide anew over a past: budgets may have been lifted. Return how the run ends where there is no reason to go on."""
         self._decision = self._judge.decide(self._history, self._clock.now() - self._began, self._ledger)
+        if self._ran is not None and self._decision.recommendation in ("continue", "pivot_strategy"):
+            # The attempt that this step was for was cut short, or never started.
+            self._step = NextStep(ran=self._ran)
+            return None
         step = self._next_step(self.propose(), self._decision)
         if step is not None and step.cancelled_by is not None:
             return self._cancelled(step.cancelled_by, len(self._history))
@@ -127,11 +134,8 @@ class Loop:
 
     def started(self, proposal: Proposal) -> None:
         """Take note that an attempt was started."""
-        if self._resumed:
-            self._journal.resume()
-        elif proposal.attempt == 1:
+        if proposal.attempt == 1 and not self._resumed:
             self._journal.begin()
-        self._resumed = False
 
     def conclude(self, proposal: Proposal, outcome: Outcome, running: RunningAttempt) -> Result | None:
         """Take in how an attempt ended; return how the run ended, or None where another attempt is due, after the wait."""

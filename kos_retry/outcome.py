@@ -153,19 +153,30 @@ class Refusal:
 
 
 class Past:
-    """What a resumed session has behind it: its failures, the time spent, and all attempts that were paid for.
+    """What a resumed session has behind it: its failures, the time spent, what was paid for, and the recovery steps that were tried.
 
-    The ``ledger`` has the failures and the attempts that were cut short, in their order.
+    The ``ledger`` has the failures and the attempts that were cut short, in their order. ``ran`` is the step that ran after
+    the last failure, None where none did: the attempt that it was for is still to be made. ``differed`` says that a
+    step, this one or an earlier one, made an attempt another one.
     """
 
-    __slots__ = ("history", "ledger", "seconds_used")
+    __slots__ = ("differed", "history", "ledger", "ran", "seconds_used", "tried")
 
     def __init__(
-        self, history: Sequence[FailureEnvelope], seconds_used: float, ledger: Sequence[FailureEnvelope]
+        self,
+        history: Sequence[FailureEnvelope],
+        seconds_used: float,
+        ledger: Sequence[FailureEnvelope],
+        tried: Sequence[str] = (),
+        ran: str | None = None,
+        differed: bool = False,
     ) -> None:
         self.history = tuple(history)
         self.seconds_used = seconds_used
         self.ledger = tuple(ledger)
+        self.tried = tuple(tried)
+        self.ran = ran
+        self.differed = differed
 
 
 # How a whole run ended.

@@ -76,7 +76,7 @@ class Recovery(Protocol):
     """The ladder of recovery steps, each tried once."""
 
     def next_step(self, proposal: Proposal) -> NextStep | None:
-        """Run the next step of the ladder and return how to go on; None where there is none left."""
+        """Run the next step of the ladder, record it, and return how to go on; None where there is none left."""
 
 
 class Supervisor(Protocol):

@@ -1,8 +1,8 @@
 """The journal of a session: append-only JSON Lines, one record a line, on disk before anything is done about it.
 
-Records: ``begin`` (a run starts), ``attempt`` (an envelope and what was decided), ``end`` (how the run ended), ``resume`` (it goes on). A
-session can hold several runs; the last ``begin`` starts the history that counts. A crash can tear the last
-line; readers skip what is not a record, and the next writer starts on a line of its own.
+Records: ``begin`` (a run starts), ``attempt`` (an envelope and what was decided), ``step`` (a recovery step has ended), ``end`` (how the run
+ended), ``resume`` (it goes on). A session can hold several runs; the last ``begin`` starts the history that counts. A crash can tear the
+last line; readers skip what is not a record, and the next writer starts on a line of its own.
 """
 
 from __future__ import annotations
@@ -68,6 +68,10 @@ class SessionJournal:
         """Record an attempt that did not pass; see the port."""
         record = {"envelope": envelope.as_json(), "decision": decision.as_json()}
         self._append({"type": "attempt", **self._redactor.value(record)})
+
+    def step(self, command: str, exit_code: int) -> None:
+        """Record a recovery step that has ended; one that was cut short has not been tried."""
+        self._append({"type": "step", "command": self._redactor.text(command), "exit_code": exit_code})
 
     def end(self, result: Result) -> None:
         """Record the end of a run; see the port."""

@@ -24,12 +24,22 @@ _DENY = frozenset({"no", "deny", "reject"})
 
 
 class Ladder:
-    """Recovery steps in the order in which they were given; each is run once, and one that fails makes way for the next."""
+    """Recovery steps in the order in which they were given; each is run once, and one that fails makes way for the next.
 
-    def __init__(self, commands: Sequence[str], shell: Shell, tell: Callable[[str], None]) -> None:
+    ``record`` takes every step that has ended, with its exit code.
+    """
+
+    def __init__(
+        self,
+        commands: Sequence[str],
+        shell: Shell,
+        tell: Callable[[str], None],
+        record: Callable[[str, int], None],
+    ) -> None:
         self._left = list(commands)
         self._shell = shell
         self._tell = tell
+        self._record = record
 
     def next_step(self, proposal: Proposal) -> NextStep | None:
         """Run the next step; see the port."""
@@ -37,10 +47,11 @@ class Ladder:
             command = self._left.pop(0)
             self._tell(f"recovery step: {command}")
             outcome = self._shell.run(command, proposal)
-            if outcome.succeeded:
-                return NextStep(ran=command)
             if outcome.cancelled_by is not None:
                 return NextStep(cancelled_by=outcome.cancelled_by)
+            self._record(command, outcome.exit_code)
+            if outcome.succeeded:
+                return NextStep(ran=command)
             self._tell(f"the recovery step failed: {_ended(outcome)}: {command}")
         return None
 
@@ -129,6 +140,16 @@ class CommandSupervisor:
         if str(answer.get("verdict", "")).lower() == "retry":
             return NextStep(guidance=self._redactor.text(str(answer.get("guidance") or "")))
         return None
+
+
+def still_to_try(commands: Sequence[str], tried: Sequence[str], redactor: Redactor) -> list[str]:
+    """Return the steps of a ladder that a resumed session has not tried; ``tried`` are as its journal tells them."""
+    left = list(commands)
+    for step in tried:
+        known = next((command for command in left if redactor.text(command) == step), None)
+        if known is not None:
+            left.remove(known)
+    return left
 
 
 def fingerprint(proposal: Proposal) -> str:

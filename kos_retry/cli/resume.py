@@ -22,7 +22,7 @@ from kos_retry.errors import InputError, UnknownNameError
 from kos_retry.limits import SESSION_STOP_SECONDS
 from kos_retry.model import Category
 from kos_retry.outcome import PASSES, Past
-from kos_retry.report.session import from_records, ledger
+from kos_retry.report.session import SessionReport, from_records, ledger
 from kos_retry.settings import BY_FIELD, Raw
 from kos_retry.text.words import count
 
@@ -48,15 +48,32 @@ def resume(session: str, state_dir: str | None, words: Sequence[str]) -> int:
         raw = _whole(session, _recorded_options(records) | given) | {"session": session, "state_dir": root}
         argv = command or _recorded_command(session, records, report.argv)
         _enter(session, records)
-        # An attempt that was cut short is made anew.
-        history = [e.envelope for e in report.entries if e.envelope.category is not Category.CONTEXT_CANCELLED]
-        paid = tuple(ledger([*records, {"type": "resume"}]))
-        return run_command(raw, argv, Past(history, _seconds_used(records), paid))
+        return run_command(raw, argv, _past(report, records))
+
+
+def _past(report: SessionReport, records: Sequence[dict[str, Any]]) -> Past:
+    """Return what a session has behind it; an attempt that was cut short is made anew."""
+    history = [e.envelope for e in report.entries if e.envelope.category is not Category.CONTEXT_CANCELLED]
+    tried, succeeded, ran = [], False, None
+    for record in records:
+        if record["type"] == "attempt" and not _cut_short(record):
+            ran = None
+        if record["type"] == "step" and isinstance(command := record.get("command"), str):
+            tried.append(command)
+            if record.get("exit_code") == 0:
+                succeeded, ran = True, command
+    paid = tuple(ledger([*records, {"type": "resume"}]))
+    return Past(history, _seconds_used(records), paid, tried, ran, succeeded)
+
+
+def _cut_short(record: dict[str, Any]) -> bool:
+    envelope = record.get("envelope")
+    return isinstance(envelope, dict) and envelope.get("category") == Category.CONTEXT_CANCELLED
 
 
 @contextmanager
 def _alone(session: str, directory: str, root: str) -> Iterator[str]:
-    """Keep others from resuming the same session meanwhile: it is recorded as running only once an attempt is."""
+    """Keep others from resuming the same session meanwhile: it is recorded as running a moment later."""
     path = os.path.join(directory, state.JOURNAL)
     if not os.path.exists(path):
         raise UnknownNameError(f"session '{session}': there is none in {root}")

@@ -294,3 +294,80 @@ def agent_that_spends_and_waits(kos_retry):
     spend = json.dumps({"tool": "edit", "input": {}, "ok": True, "usage": usage})
     line = f"echo --- >>told1; echo '{spend}'; echo here >events; sleep 60"
     return ("--", "sh", "-c", line)
+
+
+# Two recovery steps; the command fails the same way each time, and waits in one of its attempts until it is told to go on.
+LADDER = (*ON, "--max-attempts", "9", "--pivot", "echo a >>ran", "--pivot", "echo b >>ran")
+WAITS = """echo $KOS_RETRY_ATTEMPT >>made
+[ $KOS_RETRY_ATTEMPT = %d ] && [ ! -e waited ] && { touch waited; echo here >events; sleep 321; }
+printf %%s "$KOS_RETRY_GUIDANCE" >told$KOS_RETRY_ATTEMPT
+echo 'error: no plan'; exit 3"""
+
+
+def lines(kos_retry, name):
+    path = kos_retry.home / name
+    return path.read_text().split() if path.exists() else []
+
+
+def ended_while_waiting(kos_retry, events, number, *words):
+    """Start a run, end it once something waits, and wait until it is gone; signal 9 leaves it no time to say so."""
+    running = kos_retry.start("run", "--session", "s1", *words)
+    events.wait()
+    running.send_signal(number)
+    running.wait(45)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
+@pytest.mark.parametrize("attempt", [2, 3, 4])
+def test_ladder_goes_on_at_its_step(kos_retry, events, attempt, number):
+    ended_while_waiting(kos_retry, events, number, *LADDER, "--", "sh", "-c", WAITS % attempt)
+    resumed = kos_retry("sessions", "resume", "s1")
+    assert (resumed.code, lines(kos_retry, "ran")) == (3, ["a", "b"])
+    # The attempt that was cut short is made twice, the end is that of a run that was never disturbed.
+    assert lines(kos_retry, "made") == sorted([*"1234", str(attempt)])
+    assert (numbers(kos_retry), kos_retry.end()["attempts"]) == ([1, 2, 3, 4], 4)
+
+
+def test_attempt_that_is_made_anew_is_told_which_step_ran_before_it(kos_retry, events):
+    words = (*LADDER, "--guidance", "env", "--", "sh", "-c", WAITS % 3)
+    ended_while_waiting(kos_retry, events, signal.SIGKILL, *words)
+    kos_retry("sessions", "resume", "s1")
+    assert "A recovery step ran before this attempt: `echo a >>ran`" in (kos_retry.home / "told3").read_text()
+
+
+def test_step_that_was_cut_short_is_run_anew_and_one_that_failed_is_not(kos_retry, events):
+    waits = "echo b >>ran; [ -e waited ] || { touch waited; echo here >events; sleep 321; }"
+    pivots = ("--pivot", "echo a >>ran; exit 1", "--pivot", waits)
+    words = (*ON, "--max-attempts", "9", *pivots, "--", "sh", "-c", "echo 'error: no plan'; exit 3")
+    ended_while_waiting(kos_retry, events, signal.SIGKILL, *words)
+    kos_retry("sessions", "resume", "s1")
+    assert (lines(kos_retry, "ran"), numbers(kos_retry)) == (["a", "b", "b"], [1, 2, 3])
+
+
+def test_pass_after_a_step_of_an_earlier_part_is_a_repair(kos_retry, events):
+    line = """case $KOS_RETRY_ATTEMPT in 1 | 2) echo 'error: no plan'; exit 3 ;; 3) echo 'error: no way'; exit 3 ;; esac
+[ -e waited ] || { touch waited; echo here >events; sleep 321; }"""
+    words = (*ON, "--max-attempts", "9", "--pivot", "true", "--", "sh", "-c", line)
+    ended_while_waiting(kos_retry, events, signal.SIGKILL, *words)
+    assert (kos_retry("sessions", "resume", "s1").code, kos_retry.end()["status"]) == (0, "repaired")
+
+
+def test_step_with_a_secret_in_it_is_known_again(kos_retry, events):
+    pivots = ("--pivot", f"echo a >>ran # {SECRET}", "--pivot", "echo b >>ran")
+    words = (*ON, "--max-attempts", "9", *pivots)
+    running = kos_retry.start("run", "--session", "s1", *words, "--", "sh", "-c", WAITS % 3, environment=IN_A_SECRET)
+    events.wait()
+    running.kill()
+    running.wait(45)
+    kos_retry("sessions", "resume", "s1", *pivots, environment=IN_A_SECRET)
+    assert lines(kos_retry, "ran") == ["a", "b"]
+
+
+def test_pause_before_a_resume_that_starts_nothing_is_no_time_spent(kos_retry):
+    kos_retry("run", "--session", "s1", *ON, "--max-attempts", "2", "--", "sh", "-c", PASS_AT_LAST)
+    path = kos_retry.directory("s1") / "journal.jsonl"
+    then = "2026-01-01T00:00:00.000Z"
+    path.write_text("".join(json.dumps(record | {"time": then}) + "\n" for record in kos_retry.journal()))
+    assert kos_retry("sessions", "resume", "s1").code == 3
+    resumed = kos_retry("sessions", "resume", "s1", "--max-attempts", "0", "--deadline", "1h")
+    assert (resumed.code, kos_retry.end()["status"]) == (0, "flaky")
