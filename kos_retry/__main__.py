@@ -1,4 +1,4 @@
-"""The entry point: `run` goes straight to its command, everything else through Typer."""
+"""The entry point: `run` goes straight to its command and `hook` to its answer, everything else through Typer."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ def main() -> None:
         status = _run(words[1:])
         if status is not None:
             _leave(status)
+    if words[:1] == ["hook"] and "--help" not in words and "_KOS_RETRY_COMPLETE" not in os.environ:
+        # An agent waits for it at every call of a tool.
+        from kos_retry.cli.hook import main as hook
+
+        hook(words[1:])
+        return
     from kos_retry.cli.app import main as typer_main
 
-    try:
-        typer_main()
-    except SystemExit:
-        # To an agent the status of a wrong call means "do not stop": a hook has none.
-        if words[:1] != ["hook"]:
-            raise
+    typer_main()
 
 
 def _forget_strangers() -> None:

@@ -284,9 +284,8 @@ def report(
     work.report(session, state_dir, _chosen(form, _FORMATS))
 
 
-@app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+@app.command()
 def hook(
-    context: typer.Context,
     session: Annotated[
         str | None,
         typer.Option("--session", metavar="ID", help="The session; the one that this runs in without it."),
@@ -298,9 +297,7 @@ def hook(
     ] = MAX_REPEATED_ACTIONS,
 ) -> None:
     """Answer an agent's hook: JSON on standard input, JSON on standard output, never a fault of its own."""
-    from kos_retry.cli import hook as work
-
-    work.hook(session, state_dir, max_repeated_actions, context.args)
+    # Help and completion are all that is made here: an agent does not wait for that, see `kos_retry.__main__`.
 
 
 @app.command()

@@ -7,19 +7,19 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import orjson
 
-from kos_retry.adapters.own_rules import OwnRules
-from kos_retry.adapters.process.capture import captured
 from kos_retry.cli.output import complain
-from kos_retry.cli.run import configuration_of
 from kos_retry.errors import InputError
 from kos_retry.limits import MAX_INPUT_BYTES, READ_BYTES
 from kos_retry.model import Wire
 from kos_retry.outcome import Captured
 from kos_retry.text.durations import format_size
+
+if TYPE_CHECKING:
+    from kos_retry.adapters.own_rules import OwnRules
 
 Model = TypeVar("Model", bound=Wire)
 _STDIN = "-"
@@ -46,6 +46,8 @@ def read_bytes(source: str) -> bytes:
 
 def read_log(source: str) -> Captured:
     """Return what is kept of a log, however large it is: the same as of a command's output."""
+    from kos_retry.adapters.process.capture import captured
+
     if source == _STDIN:
         return captured(_chunks(sys.stdin.buffer))
     try:
@@ -57,11 +59,16 @@ def read_log(source: str) -> Captured:
 
 def own_rules() -> OwnRules:
     """Return the rules for signatures of the configuration that holds here."""
+    from kos_retry.adapters.own_rules import OwnRules
+    from kos_retry.cli.run import configuration_of
+
     return OwnRules(configuration_of({}, os.environ).token_rules, complain)
 
 
 def kept(text: str) -> Captured:
     """Return what is kept of an output that came as text; of most that is all."""
+    from kos_retry.adapters.process.capture import captured
+
     data = text.encode("utf-8", "surrogatepass")
     return captured(data[at : at + READ_BYTES] for at in range(0, len(data), READ_BYTES))
 

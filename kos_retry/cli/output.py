@@ -26,8 +26,9 @@ def write_text(text: str) -> None:
 
 
 def complain(message: str) -> None:
-    """Write one line to standard error; what it quotes is made safe to print."""
-    sys.stderr.write(f"kos-retry: {printable(message)}\n")
+    """Write one line to standard error, where there is one; what it quotes is made safe to print."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"kos-retry: {printable(message)}\n")
 
 
 def write_bytes(data: bytes) -> None:

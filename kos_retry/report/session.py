@@ -116,7 +116,7 @@ def ledger(records: Iterable[dict[str, Any]]) -> Iterator[FailureEnvelope]:
 
 def _passed(end: dict[str, Any]) -> list[FailureEnvelope]:
     """Return the attempt that a run ended with; what it has cost is written there as its own."""
-    envelope = {"attempt": end.get("attempts"), "category": Category.SUCCESS, "usage": end["usage"]}
+    envelope = {"attempt": end.get("attempts"), "category": Category.SUCCESS.value, "usage": end["usage"]}
     return [entry.envelope for entry in _entry({"envelope": envelope})]
 
 

@@ -19,6 +19,15 @@ limits.WARM_UP_SECONDS = 3600.0
 from kos_retry.__main__ import main
 main()
 """
+# An agent waits for it at every call of a tool.
+_HOOK = """
+import io, sys
+sys.path.insert(0, {root!r})
+sys.argv = ["kos-retry", "hook", "--session", "s1"]
+sys.stdin = io.TextIOWrapper(io.BytesIO(b'{{"hook_event_name": "PostToolUse", "tool_name": "Bash"}}'))
+from kos_retry.__main__ import main
+main()
+"""
 _IMPORTED = re.compile(r"^import time:\s+\d+ \|\s+\d+ \|\s+(\S+)$", re.MULTILINE)
 _DENIED = (
     "argparse",
@@ -65,9 +74,9 @@ _DENIED = (
 _MAX_OWN_MODULES = 40
 
 
-def _imported(script: str, tmp_path) -> set[str]:
+def _imported(script: str, tmp_path, *flags: str) -> set[str]:
     done = subprocess.run(
-        [PYTHON, "-S", "-I", "-X", "importtime", "-c", script],
+        [PYTHON, *(flags or ("-S", "-I")), "-X", "importtime", "-c", script],
         capture_output=True,
         text=True,
         check=True,
@@ -93,6 +102,24 @@ def test_command_that_passes_never_pays_for(module, imported):
 
 def test_way_to_the_command_stays_short(imported):
     assert len([name for name in imported if name.startswith("kos_retry")]) <= _MAX_OWN_MODULES
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "typer",
+        "rich",
+        "kos_retry.cli.app",
+        "kos_retry.cli.run",
+        "kos_retry.engine.normalise",
+        "kos_retry.report",
+        "sqlite3",
+    ],
+)
+def test_hook_that_is_told_of_a_call_never_pays_for(module, tmp_path):
+    imported = _imported(_HOOK.format(root=str(ROOT)), tmp_path, "-I")
+    assert "kos_retry.adapters.hook_record" in imported
+    assert set() == {name for name in imported if name == module or name.startswith(module + ".")}
 
 
 def test_importing_the_package_costs_nothing(tmp_path):

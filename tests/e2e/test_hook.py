@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from builders import ROOT
 
-from kos_retry.adapters.extraction.manifest import bundled
+from kos_retry.adapters.extraction.manifest import bundled, hook_formats
+from kos_retry.cli.hook import OPTIONS
 
 STOP = {"hook_event_name": "Stop", "stop_hook_active": False, "session_id": "theirs"}
 MAKE = {
@@ -177,8 +179,25 @@ _USELESS = {
 @pytest.mark.parametrize(("stdin", "options"), _USELESS.values(), ids=_USELESS)
 def test_own_fault_never_keeps_an_agent_from_stopping(kos_retry, record, stdin, options):
     done = kos_retry("hook", "--session", "other", *options, stdin=stdin)
-    assert (done.code, done.stdout.strip() in (b"{}", b"")) == (0, True)
-    assert len(done.stderr.splitlines()) <= 1
+    assert (done.code, done.json, len(done.stderr.splitlines()) <= 1) == (0, {}, True)
+
+
+@pytest.mark.parametrize("where", ["| true", ">&-", ">&- 2>&-", ">/dev/full"])
+def test_agent_that_reads_no_answer_may_stop(kos_retry, record, where):
+    record(FAILURE)
+    (kos_retry.home / "stop.json").write_text(json.dumps(STOP))
+    line = f"set -o pipefail; {kos_retry.path} hook --session work <stop.json {where}"
+    done = kos_retry.finish(["bash", "-c", line])
+    assert (done.code, b"Traceback" in done.stderr) == (0, False)
+
+
+def test_options_may_be_written_either_way(ask):
+    assert [False, True] == [bool(ask(MAKE, "--max-repeated-actions=1")) for _ in range(2)]
+
+
+def test_help_of_the_hook_names_the_options_that_it_reads(kos_retry):
+    said = kos_retry("hook", "--help").stdout.decode()
+    assert set(OPTIONS) | {"--help"} == set(re.findall(r"(?<![\w-])--[a-z-]+", said))
 
 
 def test_journal_that_cannot_be_read_lets_the_agent_stop(kos_retry, record):
@@ -200,3 +219,7 @@ def test_settings_to_copy_name_events_that_are_answered(name):
     known = {n for m in bundled() if m.hook for n in (*m.hook.stop, *m.hook.called, *m.hook.failed)}
     commands = {hook["command"] for entries in events.values() for entry in entries for hook in entry["hooks"]}
     assert (set(), {"kos-retry hook"}) == (set(events) - known, commands)
+
+
+def test_every_format_of_a_hook_is_found():
+    assert [manifest.hook for manifest in bundled() if manifest.hook] == list(hook_formats())

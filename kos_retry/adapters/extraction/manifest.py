@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -124,6 +124,13 @@ def bundled_root() -> Path:
 def bundled() -> tuple[Manifest, ...]:
     """Return the manifests of the bundled extractors, sorted by id."""
     return tuple(sorted((read_manifest(directory) for directory in bundled_directories()), key=lambda m: m.id))
+
+
+def hook_formats() -> Iterator[HookFormat]:
+    """Yield the formats of hooks that bundled extractors describe; manifests without one are not parsed."""
+    for directory in bundled_directories():
+        if b"[hook]" in (directory / MANIFEST).read_bytes() and (known := read_manifest(directory).hook):
+            yield known
 
 
 def _fill(word: str, places: dict[str, str]) -> str:
