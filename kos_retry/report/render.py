@@ -33,7 +33,7 @@ def text(report: SessionReport) -> str:
     decision = report.last_decision
     if decision is not None and report.status in ("failed", "cancelled"):
         lines += [
-            f"stopped: {decision.stop_reason or decision.recommendation}",
+            f"stopped: {report.stop_reason or decision.recommendation}",
             *([f"fix: {printable(decision.fix)}"] if decision.fix else []),
         ]
     lines += [told] if (told := spending(report.ledger)) else []

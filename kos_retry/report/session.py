@@ -21,7 +21,7 @@ class Entry(NamedTuple):
 class SessionReport(NamedTuple):
     """One run of a session. ``status`` is "running" as long as no end is recorded.
 
-    The ``ledger`` has all attempts that were paid for, in their order: those that did not pass, those that were cut short, and the one that
+    ``ended_by`` is the stop reason of its end, where one is recorded that is not the last decision's. The ``ledger`` has all attempts that were paid for, in their order: those that did not pass, those that were cut short, and the one that
     passed where anything is known of it.
     """
 
@@ -33,15 +33,21 @@ class SessionReport(NamedTuple):
     attempts: int
     entries: tuple[Entry, ...]
     ledger: tuple[FailureEnvelope, ...] = ()
+    ended_by: str | None = None
 
     @property
     def last_decision(self) -> Decision | None:
         """Return the decision that the run ended with, if there is one."""
         return self.entries[-1].decision if self.entries else None
 
+    @property
+    def stop_reason(self) -> str | None:
+        """Return why the run ended: what is recorded of its end, else the last decision of one that did not pass."""
+        decision = self.last_decision
+        return self.ended_by or (decision.stop_reason if decision and self.exit_code else None)
+
     def as_json(self) -> dict[str, Any]:
         """Return the report as one JSON object."""
-        decision = self.last_decision
         spent = spent_by(self.ledger)
         return {
             "session": self.session,
@@ -50,7 +56,7 @@ class SessionReport(NamedTuple):
             "status": self.status,
             "exit_code": self.exit_code,
             "attempts": self.attempts,
-            "stop_reason": decision.stop_reason if decision and self.exit_code else None,
+            "stop_reason": self.stop_reason,
             "spent": {
                 "cost_usd": spent.cost_usd,
                 "tokens": spent.tokens,
@@ -77,6 +83,7 @@ def from_records(session: str, records: Sequence[dict[str, Any]]) -> SessionRepo
         attempts=end["attempts"] if isinstance(end.get("attempts"), int) else len(entries),
         entries=entries,
         ledger=tuple(ledger(records)),
+        ended_by=end["stop_reason"] if isinstance(end.get("stop_reason"), str) else None,
     )
 
 

@@ -171,6 +171,7 @@ class TerminalReporter:
             attempts=result.attempts,
             entries=tuple(Entry(*entry) for entry in self._entries),
             ledger=result.ledger,
+            ended_by=result.stop_reason,
         )
         try:
             with open(path, "w", encoding="utf-8", errors="replace") as file:

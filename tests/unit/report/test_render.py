@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from builders import an_envelope
+from builders import a_history, an_envelope
 
 from kos_retry.engine.decide import decide
 from kos_retry.model import Policy
@@ -129,3 +129,12 @@ def test_spending_is_told_with_what_is_unknown():
     records = (_BEGIN, _costing(1, cost_usd=0.5), _costing(2), _RESUME, _RESUME, _costing(3, cost_usd=1, tokens=5))
     told = spending(from_records("s1", records).ledger)
     assert "spent by 4 attempts: 1.50 USD, 5 tokens; what attempt 1, 2, 3 (cut off) cost is not known" == told
+
+
+@pytest.mark.parametrize(("status", "stop"), [("repaired", "done_signal"), ("failed", "escalated"), ("failed", None)])
+def test_reason_of_the_end_is_the_one_that_is_recorded_there(status, stop):
+    history = a_history("A")
+    told = from_records("s1", [_BEGIN, {"type": "end", "status": status, "exit_code": 1, "stop_reason": stop}])
+    report = told._replace(entries=(Entry(history[0], decide(history, Policy(max_attempts=1))),))
+    assert report.as_json()["stop_reason"] == (stop or "max_attempts")
+    assert f"stopped: {stop or 'max_attempts'}\n" in FORMATS["text"](report) or status == "repaired"
