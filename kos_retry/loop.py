@@ -6,7 +6,7 @@ runs before the wrapped command starts.
 
 from __future__ import annotations
 
-from kos_retry.outcome import CANCELLED, FAILED, FLAKY, PASSED, REPAIRED, NextStep, Result
+from kos_retry.outcome import CANCELLED, FAILED, FLAKY, PASSED, REPAIRED, NextStep, Refusal, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ class Loop:
         self._history: list[FailureEnvelope] = list(past.history) if past else []
         self._ledger: list[FailureEnvelope] = list(past.ledger) if past else []
         self._decision: Decision | None = None
+        self._ends_at: float | None = None
         self._attempt = len(self._history) + 1
         self._resumed = past is not None
         self._stop_reason: str | None = None
@@ -113,7 +114,7 @@ class Loop:
 
     def _go_on_anyway(self) -> Result | None:
         """Decide anew over a past: budgets may have been lifted. Return how the run ends where there is no reason to go on."""
-        self._decision = self._judge.decide(self._history, self._clock.now() - self._began, self._ledger)
+        self._decision = self._decide(self._history)
         if self._ran is not None and self._decision.recommendation in ("continue", "pivot_strategy"):
             # The attempt that this step was for was cut short, or never started.
             self._step = NextStep(ran=self._ran)
@@ -147,7 +148,7 @@ class Loop:
             return self._passed(proposal, outcome)
         envelope = self._observer.observe(proposal, outcome)
         self._ledger.append(envelope)
-        decision = self._judge.decide([*self._history, envelope], self._clock.now() - self._began, self._ledger)
+        decision = self._decide([*self._history, envelope])
         envelope = envelope.replace(emitted_recommendation=decision.recommendation)
         self._history.append(envelope)
         self._decision = decision
@@ -169,9 +170,17 @@ class Loop:
         self._attempt += 1
         return None
 
+    def _decide(self, history: list[FailureEnvelope]) -> Decision:
+        """Return what follows from a history, and note how long the run may go on."""
+        now = self._clock.now()
+        decision = self._judge.decide(history, now - self._began, self._ledger)
+        left = decision.budget.seconds_left
+        self._ends_at = None if left is None else now + left
+        return decision
+
     def _refused(self, proposal: Proposal) -> Result | None:
-        """Return how the run ends where the gate does not let the attempt pass."""
-        refusal = self._gate.ask(proposal, self._decision)
+        """Return how the run ends where no time is left for the attempt, or the gate does not let it pass."""
+        refusal = self._too_late() or self._gate.ask(proposal, self._decision)
         if refusal is None:
             return None
         self._reporter.refused(refusal)
@@ -181,6 +190,12 @@ class Loop:
         if refusal.cancelled_by is not None:
             result.status, result.exit_code = CANCELLED, _SIGNAL_BASE + refusal.cancelled_by
         return self._end(result, counts=False)
+
+    def _too_late(self) -> Refusal | None:
+        """Return why the attempt may not start where whatever came since the decision has taken the rest of the time."""
+        if self._ends_at is None or self._clock.now() < self._ends_at:
+            return None
+        return Refusal("deadline", "the time was up before it could start")
 
     def _next_step(self, proposal: Proposal, decision: Decision) -> NextStep | None:
         """Return how the run goes on after a decision, None where it ends."""

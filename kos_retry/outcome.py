@@ -142,7 +142,7 @@ class NextStep:
 
 
 class Refusal:
-    """Why a gate did not let an attempt pass: a stop reason, and words; ``cancelled_by`` where a signal came instead."""
+    """Why an attempt that was decided for may not start: a stop reason, and words; ``cancelled_by`` where a signal came instead."""
 
     __slots__ = ("cancelled_by", "reason", "stop_reason")
 

@@ -155,7 +155,7 @@ class Reporter(Protocol):
         """Tell that another attempt follows, and why."""
 
     def refused(self, refusal: Refusal) -> None:
-        """Tell that the gate did not let an attempt pass."""
+        """Tell that an attempt that was decided for may not start."""
 
     def output_lost(self, outcome: Outcome) -> None:
         """Tell that the command's output could not be passed on."""

@@ -60,7 +60,8 @@ class CommandGate:
     """Asks a command before every attempt; without one everything may pass.
 
     The command reads the proposal with its fingerprint, and answers with its exit code (0 is yes), or in JSON with a ``verdict``, the
-    ``fingerprint`` it is about and a ``reason``. No answer in time, and one that makes no sense, is a no.
+    ``fingerprint`` it is about and a ``reason``. No answer in time, and one that makes no sense, is a no; where the time of the whole run is up, it has
+    not answered.
     """
 
     def __init__(self, command: str | None, shell: Shell, redactor: Redactor, session: str) -> None:
@@ -87,6 +88,8 @@ class CommandGate:
         )
         if outcome.cancelled_by is not None:
             return Refusal("cancelled", "a signal came while the gate was asked", outcome.cancelled_by)
+        if outcome.at_deadline:
+            return Refusal("deadline", "the time was up before the gate had answered")
         if not outcome.succeeded:
             return Refusal("gate_denied", _ended(outcome) + _reason(said))
         return self._verdict(said, asked) or (

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 _PREFIX = "kos-retry: "
 # Stop reasons of a run whose next attempt was decided for, and refused.
-_REFUSED = ("gate_denied", "verdict_void")
+_REFUSED = {
+    "gate_denied": "the gate said no",
+    "verdict_void": "the gate said no",
+    "deadline": "the time was up",
+}
 # How reports and exit code fit together, where that needs saying.
 _REPORTS = {
     "masked_failure": "the command exited with 0, and its own report tells of failures",
@@ -85,8 +89,11 @@ class TerminalReporter:
         tell(f"trying again in {format_duration(decision.delay_seconds or 0.0)}{since}: {why}")
 
     def refused(self, refusal: Refusal) -> None:
-        """Tell that the gate did not let an attempt pass; see the port."""
-        tell(f"the gate did not allow the attempt ({refusal.stop_reason}): {refusal.reason}")
+        """Tell that an attempt that was decided for may not start; see the port."""
+        who = (
+            "the attempt was not started" if refusal.stop_reason == "deadline" else "the gate did not allow the attempt"
+        )
+        tell(f"{who} ({refusal.stop_reason}): {refusal.reason}")
 
     def output_lost(self, outcome: Outcome) -> None:
         """Tell that output could not be passed on; see the port."""
@@ -147,10 +154,8 @@ class TerminalReporter:
             return
         left = max(0, self._max_attempts - result.attempts)
         saved = f", {left} not tried" if left and result.status != CANCELLED else ""
-        why = "; ".join(printable(r.evidence) for r in decision.reasons)
+        why = _REFUSED.get(result.stop_reason or "") or "; ".join(printable(r.evidence) for r in decision.reasons)
         stop = result.stop_reason or decision.stop_reason
-        if result.stop_reason in _REFUSED:
-            why = "the gate said no"
         reason = f" ({stop})" if stop and result.status != CANCELLED else ""
         tell(f"stopped after {count(result.attempts, 'attempt')}{saved}: {why}{reason}")
         if decision.fix:

@@ -81,6 +81,21 @@ def test_refused_run_is_a_run_in_the_journal(kos_retry):
 def test_gate_that_hangs_is_ended_with_the_run(kos_retry):
     done = kos_retry("run", "--deadline", "0.5s", "--gate", "sleep 321", "--", *counted("exit 0"))
     assert (125, 0, []) == (done.code, starts(kos_retry), kos_retry.processes())
+    assert "deadline" == kos_retry.end()["stop_reason"]
+    assert ["the attempt was not started (deadline): the time was up before the gate had answered"] == done.said
+
+
+def test_gate_that_has_no_time_to_answer_has_not_denied(kos_retry):
+    gate = '[ "$KOS_RETRY_ATTEMPT" = 1 ] || sleep 321'
+    done = kos_retry("run", *AT_ONCE, "--deadline", "3s", "--gate", gate, "--", *counted("exit 3"))
+    assert (3, 1, "deadline") == (done.code, starts(kos_retry), kos_retry.end()["stop_reason"])
+    assert "stopped after 1 attempt, 2 not tried: the time was up (deadline)" in done.said
+
+
+def test_attempt_that_a_recovery_step_left_no_time_for_is_not_started(kos_retry):
+    options = (*AT_ONCE, "--deadline", "3s", "--max-attempts", "9", "--pivot", "sleep 321", "--on-pivot", "retry")
+    done = kos_retry("run", *options, "--", *counted("exit 3"))
+    assert (3, 2, "deadline") == (done.code, starts(kos_retry), kos_retry.end()["stop_reason"])
 
 
 # Options that run a command for a failing one to wait on, and how many attempts were made by then.

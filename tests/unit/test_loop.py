@@ -17,12 +17,12 @@ def _outcome(code: int, **fields) -> Outcome:
     return outcome
 
 
-def _decision(recommendation: str, delay: float | None = 0.0) -> Decision:
+def _decision(recommendation: str, delay: float | None = 0.0, seconds_left: float | None = None) -> Decision:
     return Decision(
         recommendation=Recommendation(recommendation),
         reasons=(Reason(rule="told", evidence="told"),),
         delay_seconds=delay,
-        budget=Budget(attempts_used=1),
+        budget=Budget(attempts_used=1, seconds_left=seconds_left),
         assessment=StagnationAssessment(
             is_stagnant=False, escalate=False, recommendation=Recommendation.CONTINUE, reason="told"
         ),
@@ -43,8 +43,10 @@ class _World:
         cancelled_in_check=None,
         flaky_fails=False,
         delay=0.0,
+        seconds_left=None,
     ):
         self.delay = delay
+        self.seconds_left = seconds_left
         self.time = 0.0
         self.step, self.help, self.is_there = None, None, False
         self.step_seconds = 0.0
@@ -126,7 +128,7 @@ class _Port:
 
     def decide(self, history, seconds_used, ledger):
         self._log(f"decide {len(history)}")
-        return _decision(self._world._recommendations.pop(0), self._world.delay)
+        return _decision(self._world._recommendations.pop(0), self._world.delay, self._world.seconds_left)
 
     def begin(self):
         self._log("begin")
@@ -327,6 +329,17 @@ def test_time_of_a_step_is_taken_off_the_wait():
     world.step, world.step_seconds = NextStep(ran="clean"), 3.0
     world.run()
     assert ["clock.wait 2"] == [entry for entry in world.log if entry.startswith("clock.wait")]
+
+
+@pytest.mark.parametrize(("seconds", "started"), [(4.9, 2), (5.0, 1), (99.0, 1)])
+def test_attempt_that_a_step_left_no_time_for_is_not_started(seconds, started):
+    world = _World([_outcome(3), _outcome(0)], ["pivot_strategy"], seconds_left=5.0)
+    world.step, world.step_seconds = NextStep(ran="clean"), seconds
+    result = world.run()
+    expected = ("repaired", 0, None) if started == 2 else ("failed", 3, "deadline")
+    assert expected == (result.status, result.exit_code, result.stop_reason)
+    assert started == len([entry for entry in world.log if entry.startswith("runner.start")])
+    assert (started == 1) == ("reporter.refused deadline" in world.log)
 
 
 def test_signal_that_the_work_is_done_is_why_the_run_ended():
