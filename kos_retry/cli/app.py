@@ -349,7 +349,7 @@ def sessions_prune(
     from kos_retry.cli import resume as work
     from kos_retry.text.durations import parse_duration
 
-    work.prune(state_dir, _read("older-than", parse_duration, older_than))
+    raise typer.Exit(work.prune(state_dir, _read("older-than", parse_duration, older_than)))
 
 
 @sessions_app.command("show")

@@ -15,10 +15,10 @@ from typing import Any
 
 from kos_retry.adapters import journal, state
 from kos_retry.cli.options import split_command_line
-from kos_retry.cli.output import write_text
+from kos_retry.cli.output import complain, write_text
 from kos_retry.cli.run import run_command
 from kos_retry.engine.redact import REDACTED
-from kos_retry.errors import InputError, UnknownNameError
+from kos_retry.errors import InputError, StateError, UnknownNameError
 from kos_retry.limits import SESSION_STOP_SECONDS
 from kos_retry.model import Category
 from kos_retry.outcome import PASSES, Past
@@ -113,20 +113,31 @@ def stop(session: str, state_dir: str | None) -> None:
     raise InputError(f"session '{session}' was told to end and still runs after {SESSION_STOP_SECONDS:g}s")
 
 
-def prune(state_dir: str | None, older_than: float) -> None:
-    """Remove the sessions whose last record is older than so many seconds; running ones stay."""
+def prune(state_dir: str | None, older_than: float) -> int:
+    """Remove the sessions whose last record is older than so many seconds; running ones stay. Return 1 if some could not be removed."""
     base = os.path.join(state.state_directory(state_dir, os.environ), "sessions")
-    removed = 0
+    removed = failed = 0
     for name in sorted(os.listdir(base)) if os.path.isdir(base) else []:
         directory = os.path.join(base, name)
         try:
-            age = time.time() - os.stat(os.path.join(directory, state.JOURNAL)).st_mtime
-        except OSError:
-            continue
-        if age >= older_than and _running_pid(journal.last_run(journal.read(directory))) is None:
-            shutil.rmtree(directory, ignore_errors=True)
-            removed += 1
+            if _is_old(directory, older_than):
+                shutil.rmtree(directory)
+                removed += 1
+        except (OSError, StateError) as error:
+            # One that cannot be removed keeps none of the others.
+            complain(f"session '{name}': {getattr(error, 'strerror', None) or error}")
+            failed += 1
     write_text(f"removed {count(removed, 'session')}\n")
+    return 1 if failed else 0
+
+
+def _is_old(directory: str, older_than: float) -> bool:
+    """Return whether a directory holds a session that does not run and whose last record is older than so many seconds."""
+    try:
+        age = time.time() - os.stat(os.path.join(directory, state.JOURNAL)).st_mtime
+    except OSError:
+        return False
+    return age >= older_than and _running_pid(journal.last_run(journal.read(directory))) is None
 
 
 def _records(session: str, state_dir: str | None) -> list[dict[str, Any]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from kos_retry.adapters import journal, state
-from kos_retry.cli.output import write_json, write_text
-from kos_retry.errors import UnknownNameError
+from kos_retry.cli.output import complain, write_json, write_text
+from kos_retry.errors import StateError, UnknownNameError
 from kos_retry.report.render import FORMATS, text
 from kos_retry.report.session import SessionReport, from_records
 from kos_retry.text.escapes import printable
@@ -17,7 +18,7 @@ from kos_retry.text.words import count
 def list_sessions(state_dir: str | None, form: str) -> None:
     """Write one line for every session, the oldest first."""
     root = state.state_directory(state_dir, os.environ)
-    reports = [_report(root, session) for session in _known(root)]
+    reports = list(_readable(root))
     if form == "json":
         write_json({"sessions": [_summary(report) for report in reports]})
         return
@@ -56,6 +57,15 @@ def _known(root: str) -> list[str]:
         except OSError:
             continue
     return [name for _, name in sorted(found)]
+
+
+def _readable(root: str) -> Iterator[SessionReport]:
+    """Yield the reports of all sessions; one whose journal cannot be read is named and hides none of the others."""
+    for session in _known(root):
+        try:
+            yield _report(root, session)
+        except StateError as error:
+            complain(str(error))
 
 
 def _existing(root: str, session: str) -> str:

@@ -175,6 +175,7 @@ _PRUNINGS = {
     "by-number": ({"keep": 2}, 3, ["2", "1"]),
     "by-both": ({"older_than": NOW - timedelta(days=4, seconds=1), "keep": 1}, 4, ["1"]),
     "all": ({"keep": 0}, 5, []),
+    "more-than-any-store-holds": ({"keep": 2**70}, 0, ["5", "4", "3", "2", "1"]),
     "nothing-to-do": ({"keep": 5, "older_than": NOW - timedelta(days=99)}, 0, ["5", "4", "3", "2", "1"]),
     "nothing-asked": ({}, 0, ["5", "4", "3", "2", "1"]),
 }
@@ -184,6 +185,14 @@ _PRUNINGS = {
 def test_pruning_drops_the_oldest(store, asked, dropped, left):
     store.add([a_sighting(str(age), age_days=age) for age in (1, 2, 3, 4, 5)])
     assert (dropped, left) == (store.prune(**asked), _runs(store.all()))
+
+
+def test_number_beyond_all_counting_limits_nothing(store):
+    seen = a_sighting("a", passed=True)
+    store.add([seen])
+    assert (seen,) == store.of_failure(seen.command, seen.signature, 2**70) == store.lessons(2**70)
+    assert (seen,) == store.lessons_like(seen.command, "k0:other", seen.coarse, 2**70)
+    assert ((seen.command, seen.signature),) == store.failures(2**70, flaky=False) == store.failures(2**70, flaky=True)
 
 
 def test_origin_is_random_and_stays(place, tmp_path):

@@ -12,6 +12,7 @@ from typing import Any
 from kos_retry.adapters.store.schema import COLUMNS, FLAGS, META, MIGRATIONS, TABLE, VERSION
 from kos_retry.errors import StoreError
 from kos_retry.model import Sighting
+from kos_retry.model.base import MAX_COUNT
 
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM {TABLE}"
 _INSERT = f"INSERT INTO {TABLE} ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))}) ON CONFLICT DO NOTHING"
@@ -33,14 +34,17 @@ class SqlStore(ABC):
 
     def of_failure(self, command: str, signature: str, limit: int) -> tuple[Sighting, ...]:
         """Return the sightings of one failure; see the port."""
-        return self._sightings(f"{_SELECT} WHERE command = ? AND signature = ? {_NEWEST}", (command, signature, limit))
+        return self._sightings(
+            f"{_SELECT} WHERE command = ? AND signature = ? {_NEWEST}", (command, signature, _rows_at_most(limit))
+        )
 
     def lessons(self, limit: int) -> tuple[Sighting, ...]:
         """Return the newest lessons; see the port."""
-        return self._sightings(f"{_SELECT} WHERE last = 1 {_NEWEST}", (limit,))
+        return self._sightings(f"{_SELECT} WHERE last = 1 {_NEWEST}", (_rows_at_most(limit),))
 
     def lessons_like(self, command: str, signature: str, coarse: str, limit: int) -> tuple[Sighting, ...]:
         """Return similar lessons; see the port."""
+        limit = _rows_at_most(limit)
         same = self._sightings(f"{_SELECT} WHERE signature = ? AND last = 1 {_NEWEST}", (signature, limit))
         alike = self._sightings(
             f"{_SELECT} WHERE command = ? AND coarse = ? AND last = 1 {_NEWEST}", (command, coarse, limit)
@@ -56,7 +60,7 @@ class SqlStore(ABC):
         rows = self._rows(
             f"SELECT command, signature FROM {TABLE} GROUP BY command, signature {chosen}"
             f" ORDER BY {order}, command, signature LIMIT ?",
-            (limit,),
+            (_rows_at_most(limit),),
         )
         return tuple((str(command), str(signature)) for command, signature in rows)
 
@@ -72,7 +76,9 @@ class SqlStore(ABC):
                 dropped += self._run(f"DELETE FROM {TABLE} WHERE time < ?", (older_than.timestamp(),))
             if keep is not None:
                 # What is as old as the first one too many goes with it.
-                for (time,) in list(self._rows(f"SELECT time FROM {TABLE} {_NEWEST} OFFSET ?", (1, keep))):
+                for (time,) in list(
+                    self._rows(f"SELECT time FROM {TABLE} {_NEWEST} OFFSET ?", (1, _rows_at_most(keep)))
+                ):
                     dropped += self._run(f"DELETE FROM {TABLE} WHERE time <= ?", (time,))
         return dropped
 
@@ -122,6 +128,11 @@ class SqlStore(ABC):
     @abstractmethod
     def _transaction(self, *, alone: bool = False) -> AbstractContextManager[object]:
         """Return a context whose statements hold together; ``alone`` keeps other migrations out meanwhile."""
+
+
+def _rows_at_most(number: int) -> int:
+    """Return a number of rows that every database can count to; more than that is all of them."""
+    return min(number, MAX_COUNT)
 
 
 def _row(sighting: Sighting) -> tuple[Any, ...]:
