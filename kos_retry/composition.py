@@ -66,10 +66,19 @@ def run(argv: Sequence[str], settings: RunSettings, *, raw: Raw | None = None, p
         held=held,
         closed=closed,
         spool=spool,
+        fell=os.path.join(directory, state.FELL),
     )
     shell = Shell(signal_pipe, options)
     journal = SessionJournal(
-        directory, session, redactor, warn_of_state, timestamp, shown_argv, raw, exact=shown_argv == list(argv)
+        directory,
+        session,
+        redactor,
+        warn_of_state,
+        timestamp,
+        shown_argv,
+        raw,
+        exact=shown_argv == list(argv),
+        seconds_used=past.seconds_used if past else 0.0,
     )
     loop = Loop(
         proposer=CommandProposer(

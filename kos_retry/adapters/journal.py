@@ -38,7 +38,9 @@ class SessionJournal:
         options: Mapping[str, Any] | None = None,
         *,
         exact: bool = True,
+        seconds_used: float = 0.0,
     ) -> None:
+        self._seconds_used = seconds_used
         self._exact = exact
         self._options = dict(options or {})
         self._directory = directory
@@ -61,8 +63,9 @@ class SessionJournal:
         self._append({"type": "begin", **told})
 
     def resume(self) -> None:
-        """Record that the run goes on; see the port."""
-        self._append({"type": "resume", "cwd": self._redactor.text(_cwd()), "pid": os.getpid()})
+        """Record that the run goes on, and how long it had run before; see the port."""
+        told = {"cwd": self._redactor.text(_cwd()), "pid": os.getpid(), "seconds_used": round(self._seconds_used, 3)}
+        self._append({"type": "resume", **told})
 
     def attempt(self, envelope: FailureEnvelope, decision: Decision) -> None:
         """Record an attempt that did not pass; see the port."""

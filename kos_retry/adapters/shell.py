@@ -58,4 +58,5 @@ def beside(options: RunnerOptions, outputs: tuple[int, int] = (standard.STDERR, 
         grace_seconds=options.grace_seconds,
         outputs=outputs,
         closed=options.closed,
+        fell=options.fell,
     )

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 JOURNAL = "journal.jsonl"
+# Written at the end of a run that was killed: its time says when that was.
+FELL = "killed"
 # Tells the command of a run, and any kos-retry inside it, where that run keeps its sessions.
 VARIABLE = "KOS_RETRY_STATE_DIR"
 _PRIVATE = 0o700

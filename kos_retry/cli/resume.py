@@ -48,10 +48,10 @@ def resume(session: str, state_dir: str | None, words: Sequence[str]) -> int:
         raw = _whole(session, _recorded_options(records) | given) | {"session": session, "state_dir": root}
         argv = command or _recorded_command(session, records, report.argv)
         _enter(session, records)
-        return run_command(raw, argv, _past(report, records))
+        return run_command(raw, argv, _past(report, records, _fell(directory)))
 
 
-def _past(report: SessionReport, records: Sequence[dict[str, Any]]) -> Past:
+def _past(report: SessionReport, records: Sequence[dict[str, Any]], fell: float | None) -> Past:
     """Return what a session has behind it; an attempt that was cut short is made anew."""
     history = [e.envelope for e in report.entries if e.envelope.category is not Category.CONTEXT_CANCELLED]
     tried, succeeded, ran = [], False, None
@@ -63,7 +63,7 @@ def _past(report: SessionReport, records: Sequence[dict[str, Any]]) -> Past:
             if record.get("exit_code") == 0:
                 succeeded, ran = True, command
     paid = tuple(ledger([*records, {"type": "resume"}]))
-    return Past(history, _seconds_used(records), paid, tried, ran, succeeded)
+    return Past(history, _seconds_used(records, fell), paid, tried, ran, succeeded)
 
 
 def _cut_short(record: dict[str, Any]) -> bool:
@@ -216,18 +216,36 @@ def _enter(session: str, records: Sequence[dict[str, Any]]) -> None:
             raise InputError(f"session '{session}' was begun in {cwd}: {error.strerror}") from error
 
 
-def _seconds_used(records: Sequence[dict[str, Any]]) -> float:
-    """Return the wall-clock time that the session has run, pauses between its parts left out."""
+def _seconds_used(records: Sequence[dict[str, Any]], fell: float | None) -> float:
+    """Return the wall-clock time that the session has run, pauses between its parts left out.
+
+    A part that was killed ended when it ``fell``, where that is known, and not with its last record.
+    """
     total, since, last = 0.0, None, None
     for record in records:
         at = _time(record.get("time"))
         if at is None:
             continue
         if record["type"] in ("begin", "resume"):
+            before = record.get("seconds_used")
             total += (last - since) if since is not None and last is not None else 0.0
+            # What was known when it went on holds.
+            total = before if isinstance(before, (int, float)) else total
             since = at
         last = at
-    return max(0.0, total + ((last - since) if since is not None and last is not None else 0.0))
+    if since is None or last is None:
+        return total
+    if fell is not None and records[-1]["type"] != "end":
+        last = max(last, fell)
+    return max(0.0, total + last - since)
+
+
+def _fell(directory: str) -> float | None:
+    """Return when the run in this directory was killed last, None where that is not known."""
+    try:
+        return os.stat(os.path.join(directory, state.FELL)).st_mtime
+    except OSError:
+        return None
 
 
 def _time(text: Any) -> float | None:

@@ -8,6 +8,7 @@ import random
 import select
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -257,6 +258,31 @@ def test_agent_killed_in_the_middle_goes_on_with_the_same_guidance_and_what_was_
     assert (resumed.code, kos_retry.end()["stop_reason"], numbers(kos_retry)) == (1, "cost_budget", [1, 2])
     assert kos_retry.end()["spent"] == {"cost_usd": 0.4, "tokens": 200}
     assert resumed.said[-1] == "spent by 3 attempts: 0.40 USD, 200 tokens; what attempt 2 (cut off) cost is not known"
+
+
+def test_time_until_the_kill_counts_however_often_it_happens(kos_retry, agent, events):
+    """Nothing is recorded in the middle of an attempt: what ends the command then says when that was."""
+    fell = kos_retry.directory("s1") / "killed"
+    killed_in_attempt(kos_retry, events, "run", *TOLD, *agent)
+    add_an_hour(fell)
+    killed_in_attempt(kos_retry, events, "sessions", "resume", "s1")
+    add_an_hour(fell)
+    refused = kos_retry("sessions", "resume", "s1", "--deadline", "119m")
+    assert (refused.code, kos_retry.end()["stop_reason"]) == (125, "deadline")
+    assert (kos_retry.home / "told1").read_text().count("---") == 2
+    allowed = kos_retry("sessions", "resume", "s1", "--deadline", "3h", "--max-attempts", "1")
+    assert (allowed.code, kos_retry.end()["stop_reason"]) == (1, "max_attempts")
+
+
+def add_an_hour(fell):
+    """Let a run have been killed an hour later."""
+    until = time.monotonic() + 45
+    while not (fell.exists() and fell.stat().st_size):
+        assert time.monotonic() < until
+        select.select([], [], [], 0.01)
+    at = fell.stat().st_mtime + 3600
+    fell.write_bytes(b"")
+    os.utime(fell, (at, at))
 
 
 def _without_budget(guidance: str) -> list[str]:

@@ -15,10 +15,11 @@ _STATE, _GROUP, _SESSION, _STARTED = 0, 2, 3, 19
 # The group's number comes on the first line, an empty one where there is none; the end of our life with the end of the pipe. If that comes
 # between the command's start and its number, the command is known by its mark. Without "--": not every shell's kill knows it.
 _GUARD = (
+    "fell=$1; "
     'marked() { [ "$0" ] && for e in /proc/[0-9]*/environ; do grep -qzxF "$0" "$e" && { e=${e#/proc/}; kill "-$1" "-${e%/environ}"; }; done; }; '
     "if read -r g; then "
-    '[ -z "$g" ] || read -r _ || { kill -TERM "-$g"; sleep 2; kill -KILL "-$g"; }; '
-    "else marked TERM; sleep 2; marked KILL; fi"
+    '[ -z "$g" ] || read -r _ || { [ -z "$fell" ] || echo >"$fell"; kill -TERM "-$g"; sleep 2; kill -KILL "-$g"; }; '
+    'else [ -z "$fell" ] || echo >"$fell"; marked TERM; sleep 2; marked KILL; fi'
 )
 # A shell may return from `read` for a signal as it does for the end of the pipe.
 _LISTENER = (
@@ -85,11 +86,12 @@ class Guard:
     """A process that ends an attempt's group if we are killed, however that happens.
 
     It is started before the command, and waits for a pipe of ours to close, in a group of its own. ``mark`` is a setting of the
-    environment that only this run's processes have, empty for none.
+    environment that only this run's processes have, empty for none. The file ``fell`` is written when we are killed, so that its time
+    tells when that was.
     """
 
-    def __init__(self, mark: bytes) -> None:
-        self._pipe, self._pid = _shell(_GUARD, 0, None, mark)
+    def __init__(self, mark: bytes, fell: str = "") -> None:
+        self._pipe, self._pid = _shell(_GUARD, 0, None, mark, fell)
 
     def watch(self, group: int) -> None:
         """Say which group to end."""
@@ -150,10 +152,10 @@ class Listener:
         return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
 
 
-def _shell(script: str, group: int, output: int | None, name: bytes = b"sh") -> tuple[int, int]:
+def _shell(script: str, group: int, output: int | None, name: bytes = b"sh", argument: str = "") -> tuple[int, int]:
     """Start a shell that reads from a pipe of ours; return the pipe and the shell's id, 0 where it cannot be started.
 
-    ``name`` is what the script knows as ``$0``.
+    ``name`` is what the script knows as ``$0``, ``argument`` as ``$1``.
     """
     read, write = os.pipe()
     nothing = (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)
@@ -162,7 +164,7 @@ def _shell(script: str, group: int, output: int | None, name: bytes = b"sh") -> 
         nothing if output is None else (os.POSIX_SPAWN_DUP2, output, 1),
         (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
     ]
-    argv = ("/bin/sh", "-c", script, name)
+    argv = ("/bin/sh", "-c", script, name, argument)
     try:
         return write, os.posix_spawn(argv[0], argv, {"PATH": os.defpath}, file_actions=actions, setpgroup=group)
     except OSError:

@@ -41,7 +41,7 @@ class RunnerOptions:
     ``warm_up_seconds``, and as long again after each step, ``warm_up`` is called when there is nothing to pass on: it makes ready
     what a failure will need, a step each time until it returns False.
     ``outputs`` are where the command's standard output and error go: our descriptors by default. ``spool`` keeps the whole of
-    standard output.
+    standard output. The file ``fell`` is written if we are killed, however that happens.
     """
 
     def __init__(
@@ -59,8 +59,10 @@ class RunnerOptions:
         held: standard.Held | None = None,
         closed: frozenset[int] = frozenset(),
         spool: standard.Spool | None = None,
+        fell: str = "",
     ) -> None:
         self.spool = spool
+        self.fell = fell
         self.timeout_seconds = timeout_seconds
         self.deadline_at = deadline_at
         self.deadline_seconds = deadline_seconds
@@ -92,7 +94,7 @@ class ProcessRunner:
         if self._options.spool:
             self._options.spool.clear()
         wiring = _Wiring(self._sinks, proposal, self._options)
-        guard = group.Guard(_own_mark(proposal))
+        guard = group.Guard(_own_mark(proposal), self._options.fell)
         began = time.time()
         try:
             pid = _spawn(proposal, wiring)
