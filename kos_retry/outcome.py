@@ -12,11 +12,10 @@ if TYPE_CHECKING:
 class Proposal:
     """The next attempt: what will be run, with which environment and which standard input.
 
-    ``stdin`` is None where the command inherits ours. ``delivered`` says that guidance reaches the command,
-    so that the attempt is another one than the last.
+    ``stdin`` is None where the command inherits ours. ``guidance`` is what the command is told in one way or another, "" where nothing is.
     """
 
-    __slots__ = ("argv", "attempt", "delivered", "environment", "stdin")
+    __slots__ = ("argv", "attempt", "environment", "guidance", "stdin")
 
     def __init__(
         self,
@@ -24,13 +23,18 @@ class Proposal:
         argv: Sequence[str],
         environment: Mapping[str, str],
         stdin: bytes | None = None,
-        delivered: bool = False,
+        guidance: str = "",
     ) -> None:
         self.attempt = attempt
         self.argv = tuple(argv)
         self.environment = environment
         self.stdin = stdin
-        self.delivered = delivered
+        self.guidance = guidance
+
+    @property
+    def delivered(self) -> bool:
+        """Return whether guidance reaches the command, so that the attempt is another one than the last."""
+        return bool(self.guidance)
 
 
 class Captured:

@@ -93,7 +93,7 @@ class CommandProposer:
             environment[f"{_OWN}GUIDANCE"] = guidance
         elif guidance and self._delivery == "stdin":
             stdin = guidance.encode("utf-8", "replace")
-        return Proposal(attempt, argv, environment, stdin, delivered=bool(guidance) and self.can_differ())
+        return Proposal(attempt, argv, environment, stdin, guidance if self.can_differ() else "")
 
     def _told(self, guidance: str, step: NextStep) -> str:
         """Return the guidance with what was done since it was written in front, without secrets and within its bound."""

@@ -80,7 +80,7 @@ class CommandGate:
             "session": self._session,
             "fingerprint": asked,
             "argv": [self._redactor.text(word) for word in proposal.argv],
-            "guidance": decision.guidance if decision is not None and proposal.delivered else "",
+            "guidance": proposal.guidance,
             "decision": decision.as_json() if decision is not None else None,
         }
         outcome, said = self._shell.ask(
@@ -156,11 +156,12 @@ def still_to_try(commands: Sequence[str], tried: Sequence[str], redactor: Redact
 
 
 def fingerprint(proposal: Proposal) -> str:
-    """Return what identifies an attempt: its words, its standard input, and its environment as we set it."""
+    """Return what identifies an attempt: its words, its standard input, what it is told, and its environment as we set it."""
     import hashlib
 
     own = {name: value for name, value in proposal.environment.items() if name.startswith("KOS_RETRY_")}
-    told = [list(proposal.argv), (proposal.stdin or b"").decode("utf-8", "replace"), sorted(own.items())]
+    stdin = (proposal.stdin or b"").decode("utf-8", "replace")
+    told = [list(proposal.argv), stdin, proposal.guidance, sorted(own.items())]
     return hashlib.sha256(json_line({"proposal": told}).encode("ascii")).hexdigest()
 
 

@@ -55,6 +55,24 @@ def test_gate_reads_the_proposal(kos_retry, tmp_path):
     assert (1, "s1", ["echo", "made"], None) == tuple(asked[n] for n in ("attempt", "session", "argv", "decision"))
 
 
+@pytest.mark.parametrize("delivery", ["none", "env", "file", "append"])
+def test_gate_reads_what_the_next_attempt_is_told(kos_retry, tmp_path, delivery):
+    supervisor = """echo '{"verdict": "retry", "guidance": "mind the gap"}'"""
+    options = (
+        "--max-attempts",
+        "9",
+        "--max-stagnant-attempts",
+        "1",
+        "--guidance",
+        delivery,
+        "--on-escalate",
+        supervisor,
+    )
+    kos_retry("run", *AT_ONCE, *options, "--gate", "cat >asked", "--", *FAILS)
+    asked = json.loads((tmp_path / "asked").read_text())
+    assert (3, delivery != "none") == (asked["attempt"], "mind the gap" in asked["guidance"])
+
+
 def test_gate_does_not_read_a_secret(kos_retry, tmp_path):
     secret = {"API_TOKEN": "hunter2-hunter2"}
     kos_retry("run", "--gate", "cat >asked", "--", "echo", "hunter2-hunter2", environment=secret)

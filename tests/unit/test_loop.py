@@ -96,7 +96,7 @@ class _Port:
 
     def propose(self, attempt, history, decision, step):
         self._log(f"propose {attempt}")
-        return Proposal(attempt, ["x"], {}, delivered=self._world._can_differ and bool(history))
+        return Proposal(attempt, ["x"], {}, guidance="told" if self._world._can_differ and history else "")
 
     def can_differ(self):
         return self._world._can_differ
