@@ -235,7 +235,9 @@ class Loop:
         return self._end(result, counts=status == FAILED and not outcome.sink_closed)
 
     def _cancelled(self, signal: int, attempts: int | None = None) -> Result:
-        return self._end(self._result(CANCELLED, _SIGNAL_BASE + signal, attempts), counts=False)
+        result = self._result(CANCELLED, _SIGNAL_BASE + signal, attempts)
+        result.stop_reason = "cancelled"
+        return self._end(result, counts=False)
 
     def _last_code(self) -> int:
         """Return the exit code of a run that starts no other attempt."""

@@ -223,6 +223,13 @@ class Result:
         self.stop_reason: str | None = None
 
     @property
+    def ended_by(self) -> str | None:
+        """Return the stop reason of the whole run, None where a pass or nothing but the last exit code ended it."""
+        if self.stop_reason is None and self.decision is not None and self.exit_code:
+            return None if self.decision.stop_reason is None else str(self.decision.stop_reason)
+        return self.stop_reason
+
+    @property
     def passed(self) -> bool:
         """Return whether the last attempt passed, whatever came before."""
         return self.status in PASSES

@@ -78,9 +78,8 @@ class SessionJournal:
 
     def end(self, result: Result) -> None:
         """Record the end of a run; see the port."""
-        stop = result.stop_reason or (result.decision.stop_reason if result.decision and result.exit_code else None)
         record = {"type": "end", "status": result.status, "exit_code": result.exit_code, "attempts": result.attempts}
-        self._append({**record, "stop_reason": str(stop) if stop else None, **_costs(result)})
+        self._append({**record, "stop_reason": result.ended_by, **_costs(result)})
 
     def envelope(self, envelope: FailureEnvelope, decision: Decision | None = None) -> None:
         """Record an envelope that was handed in from outside, with what was decided after it, if anything was."""

@@ -31,11 +31,10 @@ def text(report: SessionReport) -> str:
     for entry in report.entries:
         lines += _attempt_lines(entry)
     decision = report.last_decision
-    if decision is not None and report.status in ("failed", "cancelled"):
-        lines += [
-            f"stopped: {report.stop_reason or decision.recommendation}",
-            *([f"fix: {printable(decision.fix)}"] if decision.fix else []),
-        ]
+    if report.status in ("failed", "cancelled"):
+        why = report.stop_reason or (decision.recommendation if decision is not None else None)
+        lines += [f"stopped: {printable(why)}"] if why else []
+        lines += [f"fix: {printable(decision.fix)}"] if decision is not None and decision.fix else []
     lines += [told] if (told := spending(report.ledger)) else []
     return "\n".join(lines) + "\n"
 

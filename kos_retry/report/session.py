@@ -21,8 +21,8 @@ class Entry(NamedTuple):
 class SessionReport(NamedTuple):
     """One run of a session. ``status`` is "running" as long as no end is recorded.
 
-    ``ended_by`` is the stop reason of its end, where one is recorded that is not the last decision's. The ``ledger`` has all attempts that were paid for, in their order: those that did not pass, those that were cut short, and the one that
-    passed where anything is known of it.
+    ``ended_by`` is the stop reason that its end names. The ``ledger`` has all attempts that were paid for, in their order: those that
+    did not pass, those that were cut short, and the one that passed where anything is known of it.
     """
 
     session: str
@@ -42,9 +42,9 @@ class SessionReport(NamedTuple):
 
     @property
     def stop_reason(self) -> str | None:
-        """Return why the run ended: what is recorded of its end, else the last decision of one that did not pass."""
-        decision = self.last_decision
-        return self.ended_by or (decision.stop_reason if decision and self.exit_code else None)
+        """Return why the run ended, None where it passed or goes on: not always for what was decided last."""
+        decided = self.last_decision.stop_reason if self.last_decision and self.exit_code else None
+        return self.ended_by or (str(decided) if decided else None)
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as one JSON object."""

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from kos_retry.settings import RunSettings
 
 _PREFIX = "kos-retry: "
-# Stop reasons of a run whose next attempt was decided for, and refused.
+# Why a run ended where the last decision was for another attempt.
 _REFUSED = {
     "gate_denied": "the gate said no",
     "verdict_void": "the gate said no",
     "deadline": "the time was up",
+    "cancelled": "somebody said stop",
 }
 # How reports and exit code fit together, where that needs saying.
 _REPORTS = {
@@ -155,7 +156,9 @@ class TerminalReporter:
         left = max(0, self._max_attempts - result.attempts)
         saved = f", {left} not tried" if left and result.status != CANCELLED else ""
         why = _REFUSED.get(result.stop_reason or "") or "; ".join(printable(r.evidence) for r in decision.reasons)
-        stop = result.stop_reason or decision.stop_reason
+        if result.stop_reason == "escalated":
+            why = f"help was called for, and nobody sent the run on: {why}"
+        stop = result.ended_by
         reason = f" ({stop})" if stop and result.status != CANCELLED else ""
         tell(f"stopped after {count(result.attempts, 'attempt')}{saved}: {why}{reason}")
         if decision.fix:
@@ -176,7 +179,7 @@ class TerminalReporter:
             attempts=result.attempts,
             entries=tuple(Entry(*entry) for entry in self._entries),
             ledger=result.ledger,
-            ended_by=result.stop_reason,
+            ended_by=result.ended_by,
         )
         try:
             with open(path, "w", encoding="utf-8", errors="replace") as file:

@@ -134,7 +134,7 @@ def test_interrupt_ends_whoever_is_asked_and_the_run(kos_retry, events, options,
     running.send_signal(signal.SIGINT)
     code, end = running.wait(45), kos_retry.end()
     assert (130, "cancelled", attempts, attempts) == (code, end["status"], end["attempts"], starts(kos_retry))
-    assert kos_retry.processes() == []
+    assert ("cancelled", []) == (end["stop_reason"], kos_retry.processes())
 
 
 # Recovery steps, and what they leave in the file `ran`, with the status of a command that passes once `mended` is there.

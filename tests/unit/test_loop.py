@@ -289,13 +289,16 @@ _STEPS = {
     "no-step": (("pivot_strategy", None, None, False), ("failed", 3, None)),
     "help-instead-of-a-step": (("pivot_strategy", None, NextStep(), True), ("flaky", 0, None)),
     "no-help-instead-of-a-step": (("pivot_strategy", None, None, True), ("failed", 3, "escalated")),
-    "signal-during-a-step": (("pivot_strategy", NextStep(cancelled_by=2), None, False), ("cancelled", 130, None)),
+    "signal-during-a-step": (
+        ("pivot_strategy", NextStep(cancelled_by=2), None, False),
+        ("cancelled", 130, "cancelled"),
+    ),
     "help": (("escalate_to_supervisor", None, NextStep(), True), ("flaky", 0, None)),
     "no-help": (("escalate_to_supervisor", None, None, True), ("failed", 3, "escalated")),
     "nobody-there": (("escalate_to_supervisor", None, None, False), ("failed", 3, None)),
     "signal-during-help": (
         ("escalate_to_supervisor", None, NextStep(cancelled_by=15), True),
-        ("cancelled", 143, None),
+        ("cancelled", 143, "cancelled"),
     ),
     "halt-asks-nobody": (("halt_loop", NextStep(ran="clean"), NextStep(), True), ("failed", 3, None)),
 }

@@ -75,7 +75,7 @@ class StoreMemory:
                 attempts=result.attempts,
                 passed=result.passed,
                 changed=result.differed,
-                stop_reason=str((result.decision and not result.passed and result.decision.stop_reason) or ""),
+                stop_reason="" if result.passed else result.ended_by or "",
             )
             store.add(sightings_of(result.history, ended))
             if int(run, 16) % limits.STORE_PRUNE_EVERY == 0:
