@@ -14,6 +14,7 @@ from kos_retry.adapters.extraction.extract import Extraction
 from kos_retry.adapters.extraction.manifest import bundled
 from kos_retry.adapters.extraction.material import Material
 from kos_retry.adapters.store.location import locate, with_store
+from kos_retry.cli.inputs import state_root
 from kos_retry.cli.output import complain, write_text
 from kos_retry.cli.run import settings_of
 from kos_retry.engine.redact import Redactor
@@ -50,7 +51,7 @@ def _interpreter() -> Finding:
 
 
 def _state() -> Finding:
-    root = state.state_directory(None, os.environ)
+    root = state_root(None)
     state.make_private(root)
     probe = os.path.join(root, f".doctor-{os.getpid()}")
     state.write_private(probe, b"x" * 4096)
@@ -63,7 +64,7 @@ def _store() -> Finding:
         settings = settings_of({}, os.environ)
     except KosRetryError:
         return Finding(True, "not looked for, see configuration")
-    location = locate(settings.store, state.state_directory(settings.state_dir, os.environ))
+    location = locate(settings.store, state_root(None))
     if location is None:
         return Finding(True, "switched off")
     if location.file is not None and not os.path.exists(location.file):

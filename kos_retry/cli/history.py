@@ -13,10 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 import orjson
 
 from kos_retry import limits
-from kos_retry.adapters import state
 from kos_retry.adapters.store.location import Location, locate, with_store
 from kos_retry.adapters.store.memory import tidy
-from kos_retry.cli.inputs import lines, parse_json, parse_model
+from kos_retry.cli.inputs import lines, parse_json, parse_model, state_root
 from kos_retry.cli.output import complain, write_bytes, write_json, write_text
 from kos_retry.cli.run import settings_of
 from kos_retry.engine.estimate import Record, record_of
@@ -115,7 +114,7 @@ def prune(place: Place, older_than: float | None, keep: int | None) -> None:
 def _location(place: Place) -> Location:
     given: Raw = {name: value for name, value in place._asdict().items() if value is not None}
     settings = settings_of(given, os.environ)
-    location = locate(settings.store, state.state_directory(settings.state_dir, os.environ))
+    location = locate(settings.store, state_root(place.state_dir))
     if location is None:
         raise InputError("option --store: the store is switched off")
     return location

@@ -13,7 +13,7 @@ from kos_retry.adapters import journal, state
 from kos_retry.adapters.extraction.hook_format import HookEvent, HookFormat
 from kos_retry.adapters.extraction.manifest import hook_formats
 from kos_retry.adapters.hook_record import HookRecord
-from kos_retry.cli.inputs import parse_json, read_bytes
+from kos_retry.cli.inputs import parse_json, read_bytes, state_root
 from kos_retry.cli.output import complain
 from kos_retry.engine import actions, hooks
 from kos_retry.errors import InputError
@@ -46,7 +46,7 @@ def main(words: Sequence[str]) -> None:
         most = _number(given.get("--max-repeated-actions", str(MAX_REPEATED_ACTIONS)))
         asked = _asked()
         if name and asked:
-            root = state.state_directory(given.get("--state-dir"), os.environ)
+            root = state_root(given.get("--state-dir"))
             directory = state.session_directory(root, state.check_session_id(name))
             answer = _answer(asked, name, directory, most)
     except Exception as error:  # noqa: BLE001 - an agent that cannot stop for a fault of ours is worse than no answer

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import orjson
 
+from kos_retry.adapters import state
 from kos_retry.cli.output import complain
 from kos_retry.errors import InputError
 from kos_retry.limits import MAX_INPUT_BYTES, READ_BYTES
@@ -55,6 +56,21 @@ def read_log(source: str) -> Captured:
             return captured(_chunks(file))
     except OSError as error:
         raise InputError(f"{source}: {error.strerror}") from error
+
+
+def state_root(given: str | None) -> str:
+    """Return the state directory that `run` would use here: the given one, that of the run around us, else the configured one.
+
+    Raises InputError for a configuration that is not what it should be.
+    """
+    if given or state.VARIABLE in os.environ:
+        return state.state_directory(given, os.environ)
+    from kos_retry.cli.run import configuration_of
+    from kos_retry.settings import resolve
+
+    configuration = configuration_of({}, os.environ)
+    settings = resolve(configuration.layers, configuration.profiles)
+    return state.state_directory(settings.state_dir, os.environ)
 
 
 def own_rules() -> OwnRules:

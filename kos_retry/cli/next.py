@@ -11,7 +11,7 @@ from kos_retry.adapters.clock import timestamp
 from kos_retry.adapters.completion import complete
 from kos_retry.adapters.extraction.extract import Extraction
 from kos_retry.adapters.own_rules import OwnRules
-from kos_retry.cli.inputs import lines, own_rules, parse_json, parse_model, read_bytes
+from kos_retry.cli.inputs import lines, own_rules, parse_json, parse_model, read_bytes, state_root
 from kos_retry.cli.output import complain, write_json, write_text
 from kos_retry.engine.backoff import Schedule
 from kos_retry.engine.decide import consider, decide
@@ -161,7 +161,7 @@ def _in_session(envelopes: Sequence[FailureEnvelope], policy: Policy, session: s
 
 def _recorded(session: str, state_dir: str | None) -> tuple[str, list[FailureEnvelope]]:
     """Return the directory of a session and the envelopes of its last run."""
-    directory = state.session_directory(state.state_directory(state_dir, os.environ), state.check_session_id(session))
+    directory = state.session_directory(state_root(state_dir), state.check_session_id(session))
     known = os.path.exists(os.path.join(directory, state.JOURNAL))
     before = from_records(session, journal.last_run(journal.read(directory))).entries if known else ()
     return directory, [entry.envelope for entry in before]

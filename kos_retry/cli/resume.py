@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from kos_retry.adapters import journal, state
+from kos_retry.cli.inputs import state_root
 from kos_retry.cli.options import split_command_line
 from kos_retry.cli.output import complain, write_text
 from kos_retry.cli.run import run_command
@@ -36,7 +37,7 @@ def resume(session: str, state_dir: str | None, words: Sequence[str]) -> int:
     ``words`` are options of `run` that hold instead of those it was begun with, and its command where that was recorded without a
     secret in it. What was spent counts; an attempt that was cut off by the end of kos-retry itself is made anew.
     """
-    root = state.state_directory(state_dir, os.environ)
+    root = state_root(state_dir)
     with _alone(session, state.session_directory(root, state.check_session_id(session)), root) as directory:
         records = journal.last_run(journal.read(directory))
         if _running_pid(records) is not None:
@@ -115,7 +116,7 @@ def stop(session: str, state_dir: str | None) -> None:
 
 def prune(state_dir: str | None, older_than: float) -> int:
     """Remove the sessions whose last record is older than so many seconds; running ones stay. Return 1 if some could not be removed."""
-    base = os.path.join(state.state_directory(state_dir, os.environ), "sessions")
+    base = os.path.join(state_root(state_dir), "sessions")
     removed = failed = 0
     for name in sorted(os.listdir(base)) if os.path.isdir(base) else []:
         directory = os.path.join(base, name)
@@ -141,7 +142,7 @@ def _is_old(directory: str, older_than: float) -> bool:
 
 
 def _records(session: str, state_dir: str | None) -> list[dict[str, Any]]:
-    root = state.state_directory(state_dir, os.environ)
+    root = state_root(state_dir)
     directory = state.session_directory(root, state.check_session_id(session))
     if not os.path.exists(os.path.join(directory, state.JOURNAL)):
         raise UnknownNameError(f"session '{session}': there is none in {root}")

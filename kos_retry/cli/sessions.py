@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kos_retry.adapters import journal, state
+from kos_retry.cli.inputs import state_root
 from kos_retry.cli.output import complain, write_json, write_text
 from kos_retry.errors import StateError, UnknownNameError
 from kos_retry.report.render import FORMATS, text
@@ -17,7 +18,7 @@ from kos_retry.text.words import count
 
 def list_sessions(state_dir: str | None, form: str) -> None:
     """Write one line for every session, the oldest first."""
-    root = state.state_directory(state_dir, os.environ)
+    root = state_root(state_dir)
     reports = list(_readable(root))
     if form == "json":
         write_json({"sessions": [_summary(report) for report in reports]})
@@ -29,14 +30,14 @@ def list_sessions(state_dir: str | None, form: str) -> None:
 
 def show_session(session: str, state_dir: str | None, form: str) -> None:
     """Write what one session's journal holds."""
-    root = state.state_directory(state_dir, os.environ)
+    root = state_root(state_dir)
     report = _report(root, _existing(root, session))
     write_text(FORMATS[form](report) if form != "text" else text(report))
 
 
 def report(session: str | None, state_dir: str | None, form: str) -> None:
     """Write the report of a session, of the latest one where none is named."""
-    root = state.state_directory(state_dir, os.environ)
+    root = state_root(state_dir)
     known = _known(root)
     if session is None and not known:
         raise UnknownNameError(f"there is no session in {root}")

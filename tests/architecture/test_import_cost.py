@@ -21,9 +21,11 @@ main()
 """
 # An agent waits for it at every call of a tool.
 _HOOK = """
-import io, sys
+import io, os, sys
 sys.path.insert(0, {root!r})
-sys.argv = ["kos-retry", "hook", "--session", "s1"]
+# As the command of a run is told.
+os.environ.update(KOS_RETRY_SESSION="s1", KOS_RETRY_STATE_DIR=os.getcwd())
+sys.argv = ["kos-retry", "hook"]
 sys.stdin = io.TextIOWrapper(io.BytesIO(b'{{"hook_event_name": "PostToolUse", "tool_name": "Bash"}}'))
 from kos_retry.__main__ import main
 main()

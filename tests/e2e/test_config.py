@@ -161,3 +161,25 @@ def test_doctor_finds_what_is_wrong(kos_retry, tmp_path):
     done = kos_retry("doctor", environment={"XDG_STATE_HOME": "/dev/null"})
     wrong = [line.split(":")[0] for line in done.stdout.decode().splitlines() if line.startswith("FAIL")]
     assert (done.code, wrong) == (1, ["FAIL  state directory", "FAIL  configuration"])
+
+
+_LOOKING = {
+    "list": ("sessions", "list"),
+    "show": ("sessions", "show", "s1"),
+    "report": ("report", "--session", "s1"),
+    "resume": ("sessions", "resume", "s1", "--max-attempts", "0", "--", "true"),
+}
+
+
+@pytest.mark.parametrize("words", _LOOKING.values(), ids=_LOOKING)
+def test_sessions_are_looked_for_where_the_file_says_that_runs_keep_them(kos_retry, tmp_path, words):
+    (tmp_path / "kos-retry.toml").write_text(f'state-dir = "{tmp_path}/mine"\n')
+    kos_retry("run", "--session", "s1", "--max-attempts", "1", "--", "false", cwd=tmp_path)
+    looked = kos_retry(*words, cwd=tmp_path)
+    assert (looked.code, (tmp_path / "mine" / "sessions" / "s1").is_dir()) == (0, True), looked.stderr
+
+
+def test_place_that_is_given_goes_before_the_file(kos_retry, tmp_path):
+    (tmp_path / "kos-retry.toml").write_text(f'state-dir = "{tmp_path}/mine"\n')
+    kos_retry("run", "--session", "s1", "--max-attempts", "1", "--", "false", cwd=tmp_path)
+    assert kos_retry("sessions", "show", "s1", "--state-dir", str(tmp_path / "other"), cwd=tmp_path).code == 2
