@@ -180,7 +180,7 @@ class Loop:
 
     def _refused(self, proposal: Proposal) -> Result | None:
         """Return how the run ends where no time is left for the attempt, or the gate does not let it pass."""
-        refusal = self._too_late() or self._gate.ask(proposal, self._decision)
+        refusal = self._too_late() or self._gate.ask(proposal, self._decision) or self._too_late()
         if refusal is None:
             return None
         self._reporter.refused(refusal)
