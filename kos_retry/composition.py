@@ -157,7 +157,7 @@ def _supervision(
     return {
         "gate": CommandGate(settings.gate, shell, redactor, session) if settings.gate else Unsupervised(),
         "recovery": Ladder(steps, shell, tell, journal.step),
-        "supervisor": CommandSupervisor(settings.on_escalate, shell, redactor, tell),
+        "supervisor": CommandSupervisor(settings.on_escalate, shell, redactor, tell, journal.help),
     }
 
 

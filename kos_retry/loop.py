@@ -92,7 +92,7 @@ class Loop:
         self._attempt = len(self._history) + 1
         self._resumed = past is not None
         self._stop_reason: str | None = None
-        self._ran = past.ran if past else None
+        self._settled = past.step if past else None
         self._differed = past.differed if past else False
         self._step = NextStep()
 
@@ -115,9 +115,9 @@ class Loop:
     def _go_on_anyway(self) -> Result | None:
         """Decide anew over a past: budgets may have been lifted. Return how the run ends where there is no reason to go on."""
         self._decision = self._decide(self._history)
-        if self._ran is not None and self._decision.recommendation in ("continue", "pivot_strategy"):
+        if self._settled is not None and self._decision.recommendation != "halt_loop":
             # The attempt that this step was for was cut short, or never started.
-            self._step = NextStep(ran=self._ran)
+            self._step = self._settled
             return None
         step = self._next_step(self.propose(), self._decision)
         if step is not None and step.cancelled_by is not None:
@@ -130,7 +130,7 @@ class Loop:
     def propose(self) -> Proposal:
         """Return the next attempt."""
         proposal = self._proposer.propose(self._attempt, self._history, self._decision, self._step)
-        self._differed = self._differed or proposal.delivered or self._step.ran is not None
+        self._differed = self._differed or proposal.delivered or self._step.differs
         return proposal
 
     def started(self, proposal: Proposal) -> None:

@@ -132,17 +132,25 @@ class Outcome:
 
 
 class NextStep:
-    """How a run goes on: the recovery step that ``ran`` first, if any, and what a supervisor said to the next attempt.
+    """How a run goes on: the recovery step that ``ran`` first, if any, whether a supervisor ``helped``, and what it said to the next attempt.
 
     ``cancelled_by`` is the number of a signal that came meanwhile, and ends the run instead.
     """
 
-    __slots__ = ("cancelled_by", "guidance", "ran")
+    __slots__ = ("cancelled_by", "guidance", "helped", "ran")
 
-    def __init__(self, ran: str | None = None, guidance: str = "", cancelled_by: int | None = None) -> None:
+    def __init__(
+        self, ran: str | None = None, guidance: str = "", cancelled_by: int | None = None, helped: bool = False
+    ) -> None:
         self.ran = ran
         self.guidance = guidance
         self.cancelled_by = cancelled_by
+        self.helped = helped
+
+    @property
+    def differs(self) -> bool:
+        """Return whether the next attempt is another one for it: what ran or helped may have changed anything."""
+        return self.ran is not None or self.helped
 
 
 class Refusal:
@@ -159,12 +167,12 @@ class Refusal:
 class Past:
     """What a resumed session has behind it: its failures, the time spent, what was paid for, and the recovery steps that were tried.
 
-    The ``ledger`` has the failures and the attempts that were cut short, in their order. ``ran`` is the step that ran after
-    the last failure, None where none did: the attempt that it was for is still to be made. ``differed`` says that a
-    step, this one or an earlier one, made an attempt another one.
+    The ``ledger`` has the failures and the attempts that were cut short, in their order. ``step`` is how it went on after the
+    last failure, None where that was not settled: the attempt that it was for is still to be made. ``differed`` says that
+    a recovery step or help, this one or an earlier one, made an attempt another one.
     """
 
-    __slots__ = ("differed", "history", "ledger", "ran", "seconds_used", "tried")
+    __slots__ = ("differed", "history", "ledger", "seconds_used", "step", "tried")
 
     def __init__(
         self,
@@ -172,14 +180,14 @@ class Past:
         seconds_used: float,
         ledger: Sequence[FailureEnvelope],
         tried: Sequence[str] = (),
-        ran: str | None = None,
+        step: NextStep | None = None,
         differed: bool = False,
     ) -> None:
         self.history = tuple(history)
         self.seconds_used = seconds_used
         self.ledger = tuple(ledger)
         self.tried = tuple(tried)
-        self.ran = ran
+        self.step = step
         self.differed = differed
 
 
@@ -196,7 +204,7 @@ PASSES = (PASSED, FLAKY, REPAIRED)
 class Result:
     """How a run ended: its status, our exit code, and the history of its failures.
 
-    ``differed`` says that guidance or a recovery step made an attempt another one, so that they were not all the same.
+    ``differed`` says that guidance, a recovery step or help made an attempt another one, so that they were not all the same.
     ``stop_reason`` is what ended the run where that was not the decision. The ``ledger`` has all attempts that were paid for, in their order:
     the failures, those of a resumed session that were cut short, and the one that passed where anything is known of it.
     """

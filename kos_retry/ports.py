@@ -87,7 +87,7 @@ class Supervisor(Protocol):
         """Return whether anybody can be asked."""
 
     def ask(self, proposal: Proposal, decision: Decision) -> NextStep | None:
-        """Return how to go on after all, None where the run ends."""
+        """Return how to go on after all, and record it; None where the run ends."""
 
 
 class Journal(Protocol):

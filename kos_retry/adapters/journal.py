@@ -1,7 +1,7 @@
 """The journal of a session: append-only JSON Lines, one record a line, on disk before anything is done about it.
 
-Records: ``begin`` (a run starts), ``attempt`` (an envelope and what was decided), ``step`` (a recovery step has ended), ``end`` (how the run
-ended), ``resume`` (it goes on). A session can hold several runs; the last ``begin`` starts the history that counts. A crash can tear the
+Records: ``begin`` (a run starts), ``attempt`` (an envelope and what was decided), ``step`` (a recovery step has ended), ``help`` (a supervisor
+sends the run on), ``end`` (how the run ended), ``resume`` (it goes on). A session can hold several runs; the last ``begin`` starts the history that counts. A crash can tear the
 last line; readers skip what is not a record, and the next writer starts on a line of its own.
 """
 
@@ -75,6 +75,10 @@ class SessionJournal:
     def step(self, command: str, exit_code: int) -> None:
         """Record a recovery step that has ended; one that was cut short has not been tried."""
         self._append({"type": "step", "command": self._redactor.text(command), "exit_code": exit_code})
+
+    def help(self, guidance: str) -> None:
+        """Record that whoever was asked for help sends the run on, and what it says to the next attempt."""
+        self._append({"type": "help", "guidance": self._redactor.text(guidance)})
 
     def end(self, result: Result) -> None:
         """Record the end of a run; see the port."""

@@ -114,10 +114,18 @@ class CommandSupervisor:
     """Asks a command for help; without one nobody is there.
 
     It reads the decision, and may answer in JSON: ``{"verdict": "retry", "guidance": "…"}`` or ``{"verdict": "halt"}``. No answer ends
-    the run as it would have ended.
+    the run as it would have ended. ``record`` takes what it says when it sends the run on.
     """
 
-    def __init__(self, command: str | None, shell: Shell, redactor: Redactor, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        command: str | None,
+        shell: Shell,
+        redactor: Redactor,
+        tell: Callable[[str], None],
+        record: Callable[[str], None],
+    ) -> None:
+        self._record = record
         self._command = command
         self._shell = shell
         self._redactor = redactor
@@ -141,7 +149,9 @@ class CommandSupervisor:
             return None
         answer = _object(said)
         if str(answer.get("verdict", "")).lower() == "retry":
-            return NextStep(guidance=self._redactor.text(str(answer.get("guidance") or "")))
+            guidance = self._redactor.text(str(answer.get("guidance") or ""))
+            self._record(guidance)
+            return NextStep(guidance=guidance, helped=True)
         return None
 
 

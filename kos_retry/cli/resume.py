@@ -22,7 +22,7 @@ from kos_retry.engine.redact import REDACTED
 from kos_retry.errors import InputError, StateError, UnknownNameError
 from kos_retry.limits import SESSION_STOP_SECONDS
 from kos_retry.model import Category
-from kos_retry.outcome import PASSES, Past
+from kos_retry.outcome import PASSES, NextStep, Past
 from kos_retry.report.session import SessionReport, from_records, ledger
 from kos_retry.settings import BY_FIELD, Raw
 from kos_retry.text.words import count
@@ -55,16 +55,26 @@ def resume(session: str, state_dir: str | None, words: Sequence[str]) -> int:
 def _past(report: SessionReport, records: Sequence[dict[str, Any]], fell: float | None) -> Past:
     """Return what a session has behind it; an attempt that was cut short is made anew."""
     history = [e.envelope for e in report.entries if e.envelope.category is not Category.CONTEXT_CANCELLED]
-    tried, succeeded, ran = [], False, None
+    tried = [r["command"] for r in records if r["type"] == "step" and isinstance(r.get("command"), str)]
+    step, differed = None, False
     for record in records:
         if record["type"] == "attempt" and not _cut_short(record):
-            ran = None
-        if record["type"] == "step" and isinstance(command := record.get("command"), str):
-            tried.append(command)
-            if record.get("exit_code") == 0:
-                succeeded, ran = True, command
+            step = None
+        if (taken := _step(record)) is not None:
+            step, differed = taken, True
     paid = tuple(ledger([*records, {"type": "resume"}]))
-    return Past(history, _seconds_used(records, fell), paid, tried, ran, succeeded)
+    return Past(history, _seconds_used(records, fell), paid, tried, step, differed)
+
+
+def _step(record: dict[str, Any]) -> NextStep | None:
+    """Return how the run went on by a record, None where it does not say so."""
+    if record["type"] == "help":
+        guidance = record.get("guidance")
+        return NextStep(guidance=guidance if isinstance(guidance, str) else "", helped=True)
+    command = record.get("command")
+    if record["type"] == "step" and isinstance(command, str) and record.get("exit_code") == 0:
+        return NextStep(ran=command)
+    return None
 
 
 def _cut_short(record: dict[str, Any]) -> bool:

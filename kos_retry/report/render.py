@@ -16,7 +16,7 @@ _LINE_BYTES = 200
 _STATUS = {
     "passed": "passed on the first attempt",
     "flaky": "flaky: passed after failing, with nothing changed in between",
-    "repaired": "repaired: passed after failing, with guidance in between",
+    "repaired": "repaired: passed after failing, with a change in between",
     "failed": "failed",
     "cancelled": "cancelled",
     "running": "still running, or it was killed",

@@ -86,7 +86,7 @@ class TerminalReporter:
         from kos_retry.text.escapes import printable
 
         why = "; ".join(printable(r.evidence) for r in decision.reasons)
-        since = " after a recovery step" if step.ran else " as whoever was asked says" if step.guidance else ""
+        since = " after a recovery step" if step.ran else " as whoever was asked says" if step.helped else ""
         tell(f"trying again in {format_duration(decision.delay_seconds or 0.0)}{since}: {why}")
 
     def refused(self, refusal: Refusal) -> None:
@@ -119,7 +119,7 @@ class TerminalReporter:
 
     def _tell_end(self, result: Result) -> None:
         if result.status in (FLAKY, REPAIRED):
-            how = "flaky" if result.status == FLAKY else "repaired with guidance"
+            how = "flaky" if result.status == FLAKY else "repaired after a change"
             failures = count(result.attempts - 1, "failure")
             tell(
                 f"passed on attempt {result.attempts} after {failures}: {how}; kos-retry report --session {self._session} tells more"

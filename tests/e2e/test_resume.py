@@ -397,3 +397,22 @@ def test_pause_before_a_resume_that_starts_nothing_is_no_time_spent(kos_retry):
     assert kos_retry("sessions", "resume", "s1").code == 3
     resumed = kos_retry("sessions", "resume", "s1", "--max-attempts", "0", "--deadline", "1h")
     assert (resumed.code, kos_retry.end()["status"]) == (0, "flaky")
+
+
+def test_help_that_was_given_is_not_asked_for_again(kos_retry, events):
+    supervisor = """echo asked >>ran; echo '{"verdict": "retry", "guidance": "mind the gap"}'"""
+    words = (
+        *ON,
+        "--max-attempts",
+        "9",
+        "--max-stagnant-attempts",
+        "1",
+        "--guidance",
+        "env",
+        "--on-escalate",
+        supervisor,
+    )
+    ended_while_waiting(kos_retry, events, signal.SIGKILL, *words, "--", "sh", "-c", WAITS % 3)
+    resumed = kos_retry("sessions", "resume", "s1")
+    assert (resumed.code, lines(kos_retry, "ran"), numbers(kos_retry)) == (3, ["asked"], [1, 2, 3])
+    assert "mind the gap" in (kos_retry.home / "told3").read_text()

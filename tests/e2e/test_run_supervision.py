@@ -214,6 +214,16 @@ def test_help_is_called_for_where_nothing_makes_the_next_attempt_differ(kos_retr
     assert 0 == done.code
 
 
+@pytest.mark.parametrize("guidance", ["", "look again"])
+def test_pass_after_help_is_a_repair_and_no_pass_on_retry(kos_retry, guidance):
+    supervisor = f"""touch mended; echo '{{"verdict": "retry", "guidance": "{guidance}"}}'"""
+    options = ("--on-escalate", supervisor, "--flaky-result", "fail")
+    done = kos_retry("run", *AT_ONCE, *options, "--", "sh", "-c", "[ -e mended ] || exit 3")
+    (seen,) = kos_retry("history", "export").rows
+    assert (0, "repaired", True, True) == (done.code, kos_retry.end()["status"], seen["passed"], seen["changed"])
+    assert b"" == kos_retry("history", "flaky").stdout
+
+
 # What a command says in its first and its second attempt, and how its run under `--done` ends.
 DONE = {
     "said at once": ("echo ALL DONE", (0, 1, "done_signal")),

@@ -139,7 +139,7 @@ class World:
 
     def ask(self, proposal, decision):
         self.take(self.of(proposal.attempt).step_seconds)
-        return NextStep(guidance="go on")
+        return NextStep(guidance="go on", helped=True)
 
     def _nothing(self, *_):
         return None

@@ -287,13 +287,13 @@ def _stepping(recommendation, *, step=None, help_=None, is_there=False, outcomes
 _STEPS = {
     "step-ran": (("pivot_strategy", NextStep(ran="clean"), None, False), ("repaired", 0, None)),
     "no-step": (("pivot_strategy", None, None, False), ("failed", 3, None)),
-    "help-instead-of-a-step": (("pivot_strategy", None, NextStep(), True), ("flaky", 0, None)),
+    "help-instead-of-a-step": (("pivot_strategy", None, NextStep(helped=True), True), ("repaired", 0, None)),
     "no-help-instead-of-a-step": (("pivot_strategy", None, None, True), ("failed", 3, "escalated")),
     "signal-during-a-step": (
         ("pivot_strategy", NextStep(cancelled_by=2), None, False),
         ("cancelled", 130, "cancelled"),
     ),
-    "help": (("escalate_to_supervisor", None, NextStep(), True), ("flaky", 0, None)),
+    "help": (("escalate_to_supervisor", None, NextStep(helped=True), True), ("repaired", 0, None)),
     "no-help": (("escalate_to_supervisor", None, None, True), ("failed", 3, "escalated")),
     "nobody-there": (("escalate_to_supervisor", None, None, False), ("failed", 3, None)),
     "signal-during-help": (

@@ -274,9 +274,14 @@ _SUPERVISORS = {
 
 @pytest.mark.parametrize(("command", "expected"), _SUPERVISORS.values(), ids=_SUPERVISORS)
 def test_supervisor_sends_the_run_on_or_does_not(shell, command, expected):
-    supervisor = CommandSupervisor(command, shell, Redactor([SECRET]), lambda _: None)
+    recorded = []
+    supervisor = CommandSupervisor(command, shell, Redactor([SECRET]), lambda _: None, recorded.append)
     step = supervisor.ask(a_proposal(), _DECISION)
     assert (command is not None, expected) == (supervisor.is_there, None if step is None else step.guidance)
+    assert ([] if expected is None else [expected], expected is not None) == (
+        recorded,
+        step is not None and step.helped,
+    )
 
 
 # What a supervisor does that does not help, and what is told.
@@ -291,18 +296,20 @@ _TOLD = {
 @pytest.mark.parametrize(("command", "expected"), _TOLD.values(), ids=_TOLD)
 def test_supervisor_that_does_not_help_is_told(shell, command, expected):
     told = []
-    assert None is CommandSupervisor(command, shell, Redactor(), told.append).ask(a_proposal(), _DECISION)
+    assert None is CommandSupervisor(command, shell, Redactor(), told.append, pytest.fail).ask(a_proposal(), _DECISION)
     assert expected == told
 
 
 def test_signal_while_a_supervisor_is_asked_ends_the_run(shell):
-    supervisor = CommandSupervisor(f"kill -INT {os.getpid()}; sleep 321", shell, Redactor(), pytest.fail)
+    supervisor = CommandSupervisor(f"kill -INT {os.getpid()}; sleep 321", shell, Redactor(), pytest.fail, pytest.fail)
     assert 2 == supervisor.ask(a_proposal(), _DECISION).cancelled_by
 
 
 def test_supervisor_reads_the_decision_without_secrets(shell, tmp_path):
     decision = decide([an_envelope(f"error: {SECRET} is wrong")], Policy())
-    CommandSupervisor(f"cat >{tmp_path}/asked", shell, Redactor([SECRET]), pytest.fail).ask(a_proposal(), decision)
+    CommandSupervisor(f"cat >{tmp_path}/asked", shell, Redactor([SECRET]), pytest.fail, pytest.fail).ask(
+        a_proposal(), decision
+    )
     asked = json.loads((tmp_path / "asked").read_text())
     assert (2, "continue") == (asked["attempt"], asked["decision"]["recommendation"])
     assert SECRET in decision.guidance
