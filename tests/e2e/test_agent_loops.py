@@ -70,7 +70,7 @@ LOOPS = {
     "repeats one call in its first attempt": Loop(
         [did(*[check("tax")] * 4), did(edit("* tax"), ends="done")],
         (0, "repaired", None, 2),
-        "passed on attempt 2 after 1 failure: repaired with guidance",
+        "passed on attempt 2 after 1 failure: repaired after a change",
         {2: ["Change the approach.", "One action was done 4 times in a row", "pytest -q", *named("tax")]},
     ),
     "repeats one call as often as it may": Loop(
@@ -94,7 +94,7 @@ LOOPS = {
     "gets on slowly": Loop(
         [*(did(edit(str(n)), check(*NAMES[n:])) for n in range(5)), did(edit("5"), check(), ends="done")],
         (0, "repaired", None, 6),
-        "passed on attempt 6 after 5 failures: repaired with guidance",
+        "passed on attempt 6 after 5 failures: repaired after a change",
         {
             2: ["Still to mend:", *named(*NAMES)],
             3: ["Still to mend:", *named(*NAMES[1:]), "Fixed: `test_cart.py::test_tax`"],

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from kos_retry.engine.backoff import Schedule
 from kos_retry.engine.decide import decide
 from kos_retry.loop import Loop
-from kos_retry.model import Action, FailureEnvelope, Policy, Usage
+from kos_retry.model import Action, Category, FailureEnvelope, Policy, Usage
 from kos_retry.outcome import NextStep, Outcome, Proposal
 
 
@@ -122,7 +122,7 @@ class World:
         envelope = FailureEnvelope(
             attempt=proposal.attempt,
             exit_code=1,
-            category="execution_failure",
+            category=Category.EXECUTION_FAILURE,
             error_message=f"error: no {made.says}",
             usage=Usage(cost_usd=made.cost_usd, tokens=made.tokens),
             executed_actions=tuple(Action(name=f"edit {n}", ok=ok) for n, ok in enumerate(made.actions)),
@@ -130,8 +130,11 @@ class World:
         self.history.append(envelope)
         return envelope
 
-    def decide(self, history, seconds_used):
-        return decide(history, self.policy, schedule=self._schedule, seconds_used=seconds_used)
+    def passed(self, proposal, outcome):
+        return None
+
+    def decide(self, history, seconds_used, ledger):
+        return decide(history, self.policy, schedule=self._schedule, seconds_used=seconds_used, ledger=ledger)
 
     def next_step(self, proposal):
         self.take(self.of(proposal.attempt).step_seconds)
