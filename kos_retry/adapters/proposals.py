@@ -150,15 +150,24 @@ def names_all_that_failed(latest: FailureEnvelope) -> bool:
     """
     if not latest.failing_constraints or latest.signal is not None or latest.omitted.constraints:
         return False
-    if latest.category not in ("constraint_violation", "verification_failed"):
+    if latest.category not in ("constraint_violation", "verification_failed") or _checks(latest):
         return False
     return not any(f.get("kind") == "crash" or f.get("status") == "unfinished" for f in _findings(latest))
 
 
 def _to_run_again(latest: FailureEnvelope) -> tuple[str, ...]:
-    """Return the failing constraints without the types of what was thrown: no test runner takes those for names."""
-    types = {f.get("error_type") for f in _findings(latest)}
-    return tuple(name for name in latest.failing_constraints if name not in types) or latest.failing_constraints
+    """Return the failing constraints without checks and the types of what was thrown: no test runner takes those for names."""
+    types, checks = {f.get("error_type") for f in _findings(latest)}, _checks(latest)
+    named = tuple(name for name in latest.failing_constraints if name not in checks)
+    return tuple(name for name in named if name not in types) or named
+
+
+def _checks(latest: FailureEnvelope) -> frozenset[str]:
+    """Return the failing constraints that are checks of ours: where the command exited with 0, whatever nothing that it wrote names."""
+    if latest.category != "verification_failed":
+        return frozenset()
+    told = {f.get(key) for f in _findings(latest) for key in ("test_id", "code", "error_type")}
+    return frozenset(latest.failing_constraints) - told
 
 
 def _findings(envelope: FailureEnvelope) -> list[dict[str, Any]]:

@@ -85,6 +85,7 @@ AGAIN = {
     "complete": ("cp failed out.xml; exit 1", "again"),
     "killed": ("cp failed out.xml; kill -KILL $$", "whole"),
     "nothing named": ("echo 'error: no plan'; exit 1", "whole"),
+    "masked": ("cp failed out.xml", "again"),
 }
 
 
@@ -96,3 +97,19 @@ def test_only_a_complete_failing_set_is_run_again(kos_retry, report, tmp_path, l
     done = kos_retry("run", *AT_ONCE, *options, "--", "sh", "-c", command)
     assert (0, f"{which}\n") == (done.code, (tmp_path / "ran").read_text())
     assert (tmp_path / "failing").exists() == (which == "again")
+
+
+# What the command of the first attempt does besides, what the file of what failed names then, and which command runs the second time.
+CHECKED = {"a check alone": ("true", "", "whole"), "a check beside a test": ("cp failed out.xml", "two", "whole")}
+
+
+@pytest.mark.parametrize(("line", "named", "which"), CHECKED.values(), ids=CHECKED)
+def test_check_that_failed_is_no_test_to_run_again(kos_retry, report, tmp_path, line, named, which):
+    command = f"""[ "$KOS_RETRY_ATTEMPT" = 1 ] || {{ echo whole >ran; rm -f out.xml; cp "$KOS_RETRY_FAILING_FILE" failing; exit 0; }}; {line}"""
+    check = """types=[ -e ran ] || { echo "src/other.py:3:1: F401 'os' imported but unused"; exit 1; }"""
+    options = ("--collect", "*.xml", "--retry-command", "echo again >ran", "--verify", check)
+    done = kos_retry("run", *AT_ONCE, *options, "--", "sh", "-c", command)
+    assert (0, f"{which}\n") == (done.code, (tmp_path / "ran").read_text())
+    told = (tmp_path / "failing").read_text()
+    assert (named in told, "types" in told, "other.py" in told) == (True, False, False)
+    assert "types" in kos_retry.attempts()[0]["envelope"]["failing_constraints"]
