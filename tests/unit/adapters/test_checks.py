@@ -10,7 +10,6 @@ import pytest
 from kos_retry.adapters import checks, expressions
 from kos_retry.adapters.checks import SuccessChecks
 from kos_retry.adapters.process.runner import RunnerOptions
-from kos_retry.adapters.process.signals import SignalPipe
 from kos_retry.adapters.shell import Shell, beside
 from kos_retry.outcome import Captured, Outcome, Proposal
 from kos_retry.settings import Check
@@ -27,14 +26,7 @@ class _Attempt:
 
 
 @pytest.fixture
-def pipe():
-    opened = SignalPipe()
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def checked(pipe):
+def checked(signal_pipe):
     """Return a function that checks an attempt and returns its outcome."""
 
     def check(attempt=None, *, verify=(), require=(), forbid=(), environment=None, timeout=None, warn=pytest.fail):
@@ -42,7 +34,7 @@ def checked(pipe):
             verify=[Check(*c) for c in verify],
             require=[Check(*c) for c in require],
             forbid=[Check(*c) for c in forbid],
-            shell=Shell(pipe, RunnerOptions(timeout_seconds=timeout, grace_seconds=0.2)),
+            shell=Shell(signal_pipe, RunnerOptions(timeout_seconds=timeout, grace_seconds=0.2)),
             warn=warn,
         )
         outcome = Outcome(0, 0.0)

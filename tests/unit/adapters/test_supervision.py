@@ -11,7 +11,6 @@ from builders import an_envelope
 
 from kos_retry import limits
 from kos_retry.adapters.process.runner import RunnerOptions
-from kos_retry.adapters.process.signals import SignalPipe
 from kos_retry.adapters.shell import Shell
 from kos_retry.adapters.supervision import CommandGate, CommandSupervisor, Ladder, fingerprint, still_to_try
 from kos_retry.engine.decide import decide
@@ -24,15 +23,8 @@ _DECISION = decide([an_envelope("error: no plan")], Policy())
 
 
 @pytest.fixture
-def pipe():
-    opened = SignalPipe()
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def shell(pipe):
-    return Shell(pipe, RunnerOptions(grace_seconds=0.2))
+def shell(signal_pipe):
+    return Shell(signal_pipe, RunnerOptions(grace_seconds=0.2))
 
 
 @pytest.fixture
@@ -80,9 +72,9 @@ def test_step_is_told_before_it_runs_and_why_it_failed(shell):
     assert ["recovery step: exit 4", "the recovery step failed: it ended with exit code 4: exit 4"] == told
 
 
-def test_step_that_hangs_is_ended_by_the_time_limit_of_attempts_and_makes_way(pipe):
+def test_step_that_hangs_is_ended_by_the_time_limit_of_attempts_and_makes_way(signal_pipe):
     told, recorded = [], []
-    limited = Shell(pipe, RunnerOptions(grace_seconds=0.2, timeout_seconds=0.2))
+    limited = Shell(signal_pipe, RunnerOptions(grace_seconds=0.2, timeout_seconds=0.2))
     step = Ladder(["sleep 321", "true"], limited, told.append, lambda *step: recorded.append(step)).next_step(
         a_proposal()
     )
@@ -181,13 +173,13 @@ def test_yes_before_a_gate_hangs_is_none(shell):
     assert "gate_denied" == refusal.stop_reason
 
 
-def test_gate_that_the_deadline_ends_has_not_denied(pipe):
-    late = Shell(pipe, RunnerOptions(grace_seconds=0.2, deadline_at=0.0, deadline_seconds=5.0))
+def test_gate_that_the_deadline_ends_has_not_denied(signal_pipe):
+    late = Shell(signal_pipe, RunnerOptions(grace_seconds=0.2, deadline_at=0.0, deadline_seconds=5.0))
     assert "deadline" == a_gate("sleep 321", late).ask(a_proposal(), None).stop_reason
 
 
-def test_time_limit_of_attempts_is_none_of_the_gate(pipe):
-    limited = Shell(pipe, RunnerOptions(grace_seconds=0.2, timeout_seconds=0.2))
+def test_time_limit_of_attempts_is_none_of_the_gate(signal_pipe):
+    limited = Shell(signal_pipe, RunnerOptions(grace_seconds=0.2, timeout_seconds=0.2))
     assert None is a_gate("sleep 0.5", limited).ask(a_proposal(), None)
 
 

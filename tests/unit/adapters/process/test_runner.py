@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import os
 
-import pytest
-
 from kos_retry.adapters.process.runner import ProcessRunner, RunnerOptions
-from kos_retry.adapters.process.signals import SignalPipe
 from kos_retry.outcome import Proposal
-
-
-@pytest.fixture
-def signal_pipe():
-    pipe = SignalPipe()
-    yield pipe
-    pipe.close()
 
 
 def _steps(signal_pipe, line, steps, after=0.01):
