@@ -51,8 +51,8 @@ class Wire(Struct, frozen=True, kw_only=True):
         for name, bound in _shape(type(self)).bounds.items():
             value = getattr(self, name)
             # What is empty has nothing to bound, and most of what is read back is bounded already.
-            if value and (settled := bound(value)) is not value:
-                self._set(name, settled)
+            if value and (kept := bound(value)) is not value:
+                self._set(name, kept)
 
     def _set(self, name: str, value: Any) -> None:
         """Set a field of a value that is being made."""
@@ -86,14 +86,14 @@ def snake_case(name: str) -> str:
     return "_".join(word.lower() for word in _WORD.findall(name))
 
 
-def settled_by(bound: Callable[[Any], Any]) -> Meta:
+def bounded_by(bound: Callable[[Any], Any]) -> Meta:
     """Return the annotation of a value that is put through ``bound`` whenever it is set."""
     return Meta(extra={"bound": bound})
 
 
 def bounded(limit: int) -> Meta:
     """Return the annotation of a string that is made well-formed and cut to ``limit`` bytes."""
-    return settled_by(lambda value: cut_bytes(well_formed(value), limit))
+    return bounded_by(lambda value: cut_bytes(well_formed(value), limit))
 
 
 class _Shape(NamedTuple):
@@ -133,7 +133,7 @@ def _bound_of(hint: Any) -> Callable[[Any], Any] | None:
 
 
 # Any JSON value. `Any` is the honest type at this edge: a recursive alias would only restate it.
-Json = Annotated[Any, settled_by(json_value)]
+Json = Annotated[Any, bounded_by(json_value)]
 MAX_COUNT = 2**63 - 1
 Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
 MAX_ATTEMPT = 2**31 - 1

@@ -18,7 +18,7 @@ from kos_retry.limits import (
 )
 from kos_retry.model.action import Action
 from kos_retry.model.artifact import DiagnosticArtifact
-from kos_retry.model.base import Attempt, Count, Seconds, Wire, bounded, settled_by
+from kos_retry.model.base import Attempt, Count, Seconds, Wire, bounded, bounded_by
 from kos_retry.model.cause import Cause
 from kos_retry.model.stagnation import Recommendation
 from kos_retry.text.bounds import byte_length, cut_bytes, well_formed
@@ -109,7 +109,7 @@ def _aware(time: datetime) -> datetime | None:
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 
-Constraint = Annotated[str, settled_by(_stripped)]
+Constraint = Annotated[str, bounded_by(_stripped)]
 
 
 class FailureEnvelope(Wire, frozen=True, kw_only=True):
@@ -136,7 +136,7 @@ class FailureEnvelope(Wire, frozen=True, kw_only=True):
     signature: Annotated[str, bounded(MAX_NAME_BYTES)] = ""
     coarse: Annotated[str, bounded(MAX_NAME_BYTES)] = ""
     approach: Annotated[str, bounded(MAX_NAME_BYTES)] | None = None
-    timestamp: Annotated[datetime, settled_by(_aware)] | None = None
+    timestamp: Annotated[datetime, bounded_by(_aware)] | None = None
     usage: Usage | None = None
     transcript: Transcript | None = None
     duration_seconds: Seconds | None = None
@@ -187,11 +187,8 @@ class FailureEnvelope(Wire, frozen=True, kw_only=True):
             return 0
         distinct = tuple(dict.fromkeys(filter(None, self.failing_constraints)))
         self._set("failing_constraints", distinct)
-        return (
-            self._keep("failing_constraints", tuple(sorted(distinct)[:MAX_CONSTRAINTS]))
-            if len(distinct) > MAX_CONSTRAINTS
-            else 0
-        )
+        kept = tuple(sorted(distinct)[:MAX_CONSTRAINTS]) if len(distinct) > MAX_CONSTRAINTS else distinct
+        return self._keep("failing_constraints", kept)
 
     def _keep(self, name: str, kept: tuple[Any, ...]) -> int:
         """Keep a part of what a field holds, and return how many are gone."""

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from kos_retry.limits import MAX_NAME_BYTES
 from kos_retry.model.action import Action
-from kos_retry.model.base import Attempt, Json, Seconds, Wire, bounded, settled_by
+from kos_retry.model.base import Attempt, Json, Seconds, Wire, bounded, bounded_by
 from kos_retry.model.envelope import Category, ExitCode
 from kos_retry.text.bounds import well_formed
 
-Text = Annotated[str, settled_by(well_formed)]
+Text = Annotated[str, bounded_by(well_formed)]
 
 
 class OutcomeRow(Wire, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from kos_retry.limits import STORE_TEXT_BYTES
-from kos_retry.model.base import MAX_ATTEMPT, Attempt, Seconds, Wire, settled_by
+from kos_retry.model.base import MAX_ATTEMPT, Attempt, Seconds, Wire, bounded_by
 from kos_retry.text.bounds import cut_bytes, well_formed
 from kos_retry.text.escapes import printable
 
@@ -21,7 +21,7 @@ def _shown(text: str) -> str:
 
 
 # What other runners and their commands said ends on terminals, and in databases that refuse some characters.
-Line = Annotated[str, settled_by(_shown)]
+Line = Annotated[str, bounded_by(_shown)]
 
 
 class Sighting(Wire, frozen=True, kw_only=True):
