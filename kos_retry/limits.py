@@ -83,6 +83,8 @@ CAPTURE_SCAN_BYTES = 64 * 1024 * 1024
 CAPTURE_WINDOW_BYTES = 4096
 # One read; 256 KiB was the fastest of 64 KiB to 1 MiB on a pipe of 1 MiB (measured).
 READ_BYTES = 256 * 1024
+# How long a pipe that stands in the place of a file may take no byte, or give none: a file never does (heuristic).
+FILE_SECONDS = 1.0
 PIPE_BYTES = 1024 * 1024
 
 # What `run` keeps of a transcript on disk, in two halves: when both are full, the older one is given up. As much as an
